@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use ringer_config::{ConfigErrors, MAX_PROBLEMS, Trustable, parse, parse_repository};
+use ringer_config::{ConfigErrors, MAX_PROBLEMS, Rules, Trustable, WebhookRule, parse, parse_repository};
 
 use crate::input::assert_printable;
 
@@ -12,7 +12,9 @@ const HOME: &str = "/people/ada";
 pub fn run(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let path = Path::new("/people/ada/repository/.ringer.toml");
-    let own = parse(path, Some(Path::new(HOME)), text);
+    let webhooks = WebhookRule { names: vec!["ntfy", "slack", "discord", "json"], ..WebhookRule::default() };
+    let rules = Rules { webhooks, ..Rules::default() };
+    let own = parse(path, Some(Path::new(HOME)), text, &rules);
     let repository = parse_repository(path, Some(Path::new(HOME)), text);
     [own.as_ref().err(), repository.as_ref().err()]
         .into_iter()
@@ -20,7 +22,7 @@ pub fn run(data: &[u8]) {
         .for_each(|errors| check(errors, text));
     if let Ok(own) = &own {
         let written = own.to_toml().expect("settings can be written");
-        let again = parse(path, Some(Path::new(HOME)), &written);
+        let again = parse(path, Some(Path::new(HOME)), &written, &rules);
         assert_eq!(again.as_ref(), Ok(own), "{written}");
     }
     let Ok(repository) = repository else { return };

@@ -83,32 +83,6 @@ impl HookEntry {
     }
 }
 
-/// The service behind a webhook, which determines the payload format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WebhookKind {
-    /// <https://ntfy.sh>.
-    Ntfy,
-    /// A Slack incoming webhook.
-    Slack,
-    /// A Discord webhook.
-    Discord,
-    /// Any other endpoint; it receives Ringer's own JSON.
-    Json,
-}
-
-impl WebhookKind {
-    /// Returns the word for it in the settings file.
-    pub fn as_str(self) -> &'static str {
-        word::Word::word(self)
-    }
-}
-
-impl word::Word for WebhookKind {
-    fn words() -> Vec<(&'static str, Self)> {
-        vec![("ntfy", Self::Ntfy), ("slack", Self::Slack), ("discord", Self::Discord), ("json", Self::Json)]
-    }
-}
-
 /// When a webhook is called.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub enum WebhookWhen {
@@ -133,10 +107,8 @@ pub struct WebhookEntry {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
     pub id: Option<String>,
-    /// Payload format.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<WebhookKind>")]
-    pub kind: WebhookKind,
+    /// Service, which determines the format.
+    pub kind: &'static str,
     /// The address.
     #[schemars(regex(pattern = r"^[hH][tT][tT][pP][sS]?://[^\s/?#]\S*$"))]
     pub url: String,
@@ -157,7 +129,7 @@ pub struct WebhookEntry {
 impl WebhookEntry {
     /// Returns the id, or the kind if there is no id.
     pub fn name(&self) -> &str {
-        self.id.as_deref().unwrap_or(self.kind.as_str())
+        self.id.as_deref().unwrap_or(self.kind)
     }
 
     /// Returns true if notifications of this kind are sent to the webhook.

@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use ringer_platform::owned;
 use rustix::fs::{Mode, OFlags};
 
-use crate::parse::{TableRule, parse_repository, parse_with_rules};
+use crate::parse::{parse, parse_repository};
 use crate::problem::{ConfigError, ConfigErrors};
+use crate::rules::Rules;
 use crate::{Config, RepositorySettings};
 
 /// The largest settings file, in bytes. A larger file is not a settings file.
@@ -38,18 +39,9 @@ pub fn user_path(environment: &Environment) -> Option<PathBuf> {
 }
 
 /// Reads the person's file. A missing file means all defaults; an unreadable one is a problem.
-pub fn load(path: &Path, home: Option<&Path>) -> Result<Config, ConfigErrors> {
-    load_with_rules(path, home, &[])
-}
-
-/// Like [`load`], and checks the tables that another crate defines.
-pub fn load_with_rules(
-    path: &Path,
-    home: Option<&Path>,
-    rules: &[TableRule],
-) -> Result<Config, ConfigErrors> {
+pub fn load(path: &Path, home: Option<&Path>, rules: &Rules) -> Result<Config, ConfigErrors> {
     match read(path, open_own)? {
-        Some(text) => parse_with_rules(path, home, &text, rules),
+        Some(text) => parse(path, home, &text, rules),
         None => Ok(Config { path: path.to_owned(), ..Config::default() }),
     }
 }
@@ -123,7 +115,7 @@ mod tests {
     fn a_file_that_is_not_there_is_all_defaults() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("none/config.toml");
-        assert_eq!(load(&path, None), Ok(Config { path, ..Config::default() }));
+        assert_eq!(load(&path, None, &Rules::default()), Ok(Config { path, ..Config::default() }));
         assert!(load_repository(directory.path(), None).unwrap().hooks.is_empty());
     }
 
@@ -133,12 +125,12 @@ mod tests {
         let check = |content: &[u8], expected: &str| {
             let path = directory.path().join("config.toml");
             std::fs::write(&path, content).unwrap();
-            let errors = load(&path, None).unwrap_err().to_string();
+            let errors = load(&path, None, &Rules::default()).unwrap_err().to_string();
             assert_eq!(errors, format!("{}:{expected}", path.display()));
         };
         check(b"# \xc3\xa4\n# \xff", "2:3: is not UTF-8 from here on");
         check(&vec![b'#'; 1024 * 1024 + 1], "1:1: has more than 1048576 bytes");
-        let errors = load(directory.path(), None).unwrap_err().to_string();
+        let errors = load(directory.path(), None, &Rules::default()).unwrap_err().to_string();
         assert!(errors.ends_with("is not a regular file"), "{errors}");
     }
 
@@ -164,6 +156,6 @@ mod tests {
         assert_eq!(repository.watches[0].paths, [directory.path().join("flake.nix")]);
         assert_eq!(repository.watches[0].working_directory(), directory.path());
         std::fs::write(&path, "stuck_threshold_ms = 5\n").unwrap();
-        assert_eq!(load(&path, None).unwrap().stuck_threshold.as_millis(), 5);
+        assert_eq!(load(&path, None, &Rules::default()).unwrap().stuck_threshold.as_millis(), 5);
     }
 }

@@ -2,17 +2,17 @@
 //!
 //! A broken file never takes the hub down and is never applied in part: every problem is reported with its line and column,
 //! and the last good settings stay in force ([`LastGood`]). This crate reads neither environment variables nor the clock;
-//! paths and texts are arguments, and only [`load`], [`load_with_rules`] and [`load_repository`] read settings files.
+//! paths and texts are arguments, and only [`load`] and [`load_repository`] read settings files.
 //!
 //! ```
 //! use std::path::Path;
-//! use ringer_config as config;
+//! use ringer_config::{self as config, Rules};
 //!
 //! let path = Path::new("/people/ada/.config/ringer/config.toml");
-//! let config = config::parse(path, Some(Path::new("/people/ada")), "[notify]\nring = false\n")?;
+//! let config = config::parse(path, Some(Path::new("/people/ada")), "[notify]\nring = false\n", &Rules::default())?;
 //! assert!(!config.notify.ring);
 //!
-//! let errors = config::parse(path, None, "[notify]\nrign = false\n").unwrap_err();
+//! let errors = config::parse(path, None, "[notify]\nrign = false\n", &Rules::default()).unwrap_err();
 //! assert_eq!(errors.to_string(), format!("{}:2:1: unknown key notify.rign", path.display()));
 //! assert_eq!(errors.0[0].hint.as_deref(), Some("did you mean \"ring\"?"));
 //! # Ok::<(), config::ConfigErrors>(())
@@ -27,6 +27,7 @@ mod page;
 mod parse;
 mod problem;
 mod relay_entry;
+mod rules;
 mod settings;
 mod trust;
 mod values;
@@ -34,18 +35,17 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookKind, WebhookWhen};
-pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, load_with_rules, user_path};
+pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookWhen};
+pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
-pub use parse::{TableRule, parse, parse_repository, parse_with_rules};
+pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
 pub use relay_entry::{RelayEntry, RepositoryEntry};
-pub use settings::{
-    Answers, Change, Channels, Config, LastGood, RepositorySettings, Tmux, schema, schema_text,
-};
+pub use rules::{Rules, TableRule, WebhookRule};
+pub use settings::{Answers, Change, Channels, Config, LastGood, RepositorySettings, Tmux, schema_text};
 pub use trust::{TrustError, Trustable, Trusted};
 
 /// Returns a documented file with every key at its default, and with commented-out examples.
-pub fn example() -> &'static str {
-    include_str!("example.toml")
+pub fn example(rules: &Rules) -> String {
+    include_str!("example.toml").replace("{webhook kinds}", &rules.webhooks.names.join(", "))
 }

@@ -220,12 +220,16 @@ impl<'a, 'i> Item<'a, 'i> {
     }
 
     pub(crate) fn word<T: Word>(&self) -> Option<T> {
-        let known = names::<T>();
-        let DeValue::String(text) = self.value() else { return self.expected(&one_of(&known)) };
-        let found = T::words().into_iter().find(|(word, _)| *word == text.as_ref());
-        found.map(|(_, value)| value).or_else(|| {
-            let hint = nearest(text, &known).map(|near| format!("did you mean {near:?}?"));
-            self.wrong(format!("is {text:?}; expected {}", one_of(&known)), hint)
+        let word = self.one_of(&names::<T>())?;
+        T::words().into_iter().find(|(own, _)| *own == word).map(|(_, value)| value)
+    }
+
+    /// Reads one of these words.
+    pub(crate) fn one_of(&self, known: &[&'static str]) -> Option<&'static str> {
+        let DeValue::String(text) = self.value() else { return self.expected(&one_of(known)) };
+        known.iter().find(|word| **word == text.as_ref()).copied().or_else(|| {
+            let hint = nearest(text, known).map(|near| format!("did you mean {near:?}?"));
+            self.wrong(format!("is {text:?}; expected {}", one_of(known)), hint)
         })
     }
 

@@ -14,6 +14,7 @@ use crate::notify::{Matcher, NotARate, Notify, QuietHours, SoundSetting, read_ra
 use crate::page::{Item, Page, Section};
 use crate::problem::ConfigErrors;
 use crate::relay_entry::{relays, repositories};
+use crate::rules::{Rules, WebhookRule};
 use crate::settings::{Answers, Channels, Config, RepositorySettings, Tmux};
 
 pub(crate) const ROOT: [&str; 14] = [
@@ -67,17 +68,7 @@ const REPOSITORY_NOTIFY: [&str; 1] = ["mute"];
 const NOT_HERE: &str = "cannot be set by a repository; it belongs in your own config.toml";
 
 /// Parses the person's settings. `path` is the origin of the text, for messages and relative paths; no file is opened.
-pub fn parse(path: &Path, home: Option<&Path>, text: &str) -> Result<Config, ConfigErrors> {
-    parse_with_rules(path, home, text, &[])
-}
-
-/// Like [`parse`], and checks the tables that another crate defines.
-pub fn parse_with_rules(
-    path: &Path,
-    home: Option<&Path>,
-    text: &str,
-    rules: &[TableRule],
-) -> Result<Config, ConfigErrors> {
+pub fn parse(path: &Path, home: Option<&Path>, text: &str, rules: &Rules) -> Result<Config, ConfigErrors> {
     let page = Page::new(path, home, text);
     let Some(tree) = tree(&page, text) else { return page.finish(Config::default()) };
     let root = Section::root(&page, &tree).with_keys(&ROOT, belongs_in_notify);
@@ -94,7 +85,7 @@ pub fn parse_with_rules(
             .unwrap_or(default.stuck_threshold),
         notify: root.get("notify").and_then(|item| notify(&item)).unwrap_or(default.notify),
         hooks: hooks(&root, &source),
-        webhooks: tables(&root, "webhook", webhook),
+        webhooks: tables(&root, "webhook", |section| webhook(section, &rules.webhooks)),
         watches: tables(&root, "watch", |section| watch(section, &source)),
         channels: root.get("channels").and_then(|item| channels(&item)).unwrap_or_default(),
         channel_servers: channel_servers(&root, &source),
@@ -107,7 +98,7 @@ pub fn parse_with_rules(
         path: path.to_owned(),
     };
     unique(&root, "webhook", "id");
-    for rule in rules {
+    for rule in &rules.tables {
         rule.apply(&root);
     }
     page.finish(config)
@@ -268,11 +259,17 @@ fn hook(section: &Section<'_, '_>, source: &Source) -> Option<HookEntry> {
     })
 }
 
-fn webhook(section: &Section<'_, '_>) -> Option<WebhookEntry> {
+fn webhook(section: &Section<'_, '_>, rule: &WebhookRule) -> Option<WebhookEntry> {
     let section = section.clone().with_keys(&WEBHOOK, |_| None);
     let id = section.get("id").and_then(|item| item.name_text("id"));
-    let kind = section.require("kind").and_then(|item| item.word());
-    let url = section.require("url").and_then(|item| address(&item));
+    let kind = section.require("kind").and_then(|item| item.one_of(&rule.names));
+    let has_secret = section.get("secret_file").is_some();
+    let url = section.require("url").and_then(|item| {
+        let url = address(&item)?;
+        let wrong = |why: &str| item.wrong(format!("cannot be used: {why}"), None);
+        // Without a kind there is nothing more to check.
+        kind.map_or(Ok(()), |kind| (rule.check)(kind, &url, has_secret)).map_or_else(wrong, |()| Some(url))
+    });
     let secret_file = section.get("secret_file").and_then(|item| item.path());
     let kinds = section.get("kinds").and_then(|item| item.list("a list of kinds")).unwrap_or_default();
     let kinds: Vec<ShownKind> = kinds.iter().filter_map(Item::word).collect();
@@ -374,64 +371,8 @@ fn tmux(item: &Item<'_, '_>) -> Option<Tmux> {
     Some(Tmux { one_pane: one_pane.unwrap_or_default() })
 }
 
-/// Reads a table of strings. Its keys are not checked here, but by a [`TableRule`].
+/// Reads a table of strings. Its keys are not checked here, but by a [`TableRule`](crate::TableRule).
 fn texts(item: &Item<'_, '_>) -> BTreeMap<String, String> {
     let Some(section) = item.section("a table of strings") else { return BTreeMap::new() };
     section.items().filter_map(|(key, item)| Some((key.to_owned(), item.text()?.to_owned()))).collect()
-}
-
-/// Checks a table of strings. The inbox defines the keys and values of `[keys]` and `[theme]`.
-#[derive(Debug, Clone)]
-pub struct TableRule {
-    /// The name of the table.
-    pub table: &'static str,
-    /// The allowed keys.
-    pub keys: Vec<&'static str>,
-    /// Checks a value. An error continues the sentence that starts with the key: `is "x"; expected a or b`.
-    pub check: fn(key: &str, value: &str) -> Result<(), String>,
-}
-
-impl TableRule {
-    /// Records the problems of the table. Values that are not strings have been reported already.
-    pub(crate) fn apply(&self, root: &Section<'_, '_>) {
-        let table = root.get(self.table).filter(|item| matches!(item.value(), DeValue::Table(_)));
-        let Some(section) = table.and_then(|item| item.section("a table")) else { return };
-        let section = section.with_keys(&self.keys, |_| None);
-        for (key, item) in section.items().filter(|(key, _)| self.keys.contains(key)) {
-            if let DeValue::String(value) = item.value()
-                && let Err(what) = (self.check)(key, value)
-            {
-                item.wrong::<()>(what, None);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::path::Path;
-
-    use super::TableRule;
-    use crate::parse_with_rules;
-
-    #[test]
-    fn a_table_is_checked_by_the_rule_for_it() {
-        fn check(text: &str, expect: &[&str]) {
-            let is_short = |_: &str, value: &str| match value {
-                "a" | "b" => Ok(()),
-                other => Err(format!("is {other:?}; expected a or b")),
-            };
-            let rule = TableRule { table: "keys", keys: vec!["quit", "answer"], check: is_short };
-            let errors = parse_with_rules(Path::new("f"), None, text, &[rule]).err();
-            let errors = errors.map_or_else(Vec::new, |errors| errors.0);
-            let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
-            assert_eq!(errors, expect, "{text}");
-        }
-        check("", &[]);
-        check("[keys]\nquit = \"a\"\n[theme]\nname = \"?\"", &[]);
-        check("[keys]\nquit = \"abc\"\n", &["f:2:8: keys.quit is \"abc\"; expected a or b"]);
-        check("[keys]\nqiut = \"abc\"\n", &["f:2:1: unknown key keys.qiut"]);
-        check("[keys]\nquit = 3\n", &["f:2:8: keys.quit is a number; expected a string"]);
-        check("keys = 3", &["f:1:8: keys is a number; expected a table of strings"]);
-    }
 }

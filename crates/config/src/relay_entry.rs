@@ -404,10 +404,16 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::Rules;
     use crate::parse::{parse, parse_repository};
 
     fn read(text: &str) -> Result<Vec<RelayEntry>, String> {
-        let config = parse(Path::new("/people/ada/config.toml"), Some(Path::new("/people/ada")), text);
+        let config = parse(
+            Path::new("/people/ada/config.toml"),
+            Some(Path::new("/people/ada")),
+            text,
+            &Rules::default(),
+        );
         config.map(|config| config.relays).map_err(|errors| errors.to_string())
     }
 
@@ -494,7 +500,12 @@ mod tests {
     }
 
     fn read_repositories(text: &str) -> Result<Vec<(String, String)>, String> {
-        let config = parse(Path::new("/people/ada/config.toml"), Some(Path::new("/people/ada")), text);
+        let config = parse(
+            Path::new("/people/ada/config.toml"),
+            Some(Path::new("/people/ada")),
+            text,
+            &Rules::default(),
+        );
         let texts = |entry: RepositoryEntry| (entry.path.display().to_string(), entry.name);
         let config = config.map_err(|errors| errors.to_string())?;
         Ok(config.repositories.into_iter().map(texts).collect())

@@ -15,8 +15,18 @@ mod generated;
 
 const PATH: &str = "/c/config.toml";
 
+/// Stands in for the services that webhooks really have.
+fn rules() -> Rules {
+    let check = |kind: &str, url: &str, has_secret| match (kind, has_secret, url.ends_with("/topic")) {
+        ("ntfy", false, false) => Err("it names no topic"),
+        _ => Ok(()),
+    };
+    let webhooks = WebhookRule { names: vec!["ntfy", "slack", "json"], check };
+    Rules { webhooks, ..Rules::default() }
+}
+
 fn read(text: &str) -> Result<Config, ConfigErrors> {
-    parse(Path::new(PATH), Some(Path::new("/people/ada")), text)
+    parse(Path::new(PATH), Some(Path::new("/people/ada")), text, &rules())
 }
 
 /// Problems as `line:column: message`, and with `-- hint` where there is one.
@@ -208,8 +218,14 @@ fn webhooks_that_make_no_sense() {
     check(&with("\"ntfy.sh/x\""), &[address]);
     check(&with("\"https:///x\""), &["3:7: webhook.url names no host"]);
     check(&with("\"https://a b\""), &["3:7: webhook.url has a space or a control character in it"]);
+    check(&with("\"https://a\""), &["3:7: webhook.url cannot be used: it names no topic"]);
+    assert!(read(&with("\"https://a\"\nsecret_file = \"token\"")).is_ok());
     check(
-        &with("\"https://a\"\nkinds = [\"error\", \"errors\"]"),
+        "[[webhook]]\nkind = \"nfty\"\nurl = \"https://a\"",
+        &["2:8: webhook.kind is \"nfty\"; expected ntfy, slack or json -- did you mean \"ntfy\"?"],
+    );
+    check(
+        &with("\"https://a/topic\"\nkinds = [\"error\", \"errors\"]"),
         &[
             "4:19: webhook.kinds is \"errors\"; expected complete, waiting, permission, idle, question, stuck, error or status \
          -- did you mean \"error\"?",
@@ -223,7 +239,8 @@ fn watches_that_make_no_sense() {
         "[[watch]]\npaths = []\ncommand = [\"x\"]",
         &["2:9: watch.paths is empty; expected at least one path"],
     );
-    let errors = parse(Path::new(PATH), None, "[[watch]]\npaths = [\"~/x\"]\ncommand = [\"x\"]").unwrap_err();
+    let text = "[[watch]]\npaths = [\"~/x\"]\ncommand = [\"x\"]";
+    let errors = parse(Path::new(PATH), None, text, &rules()).unwrap_err();
     assert_eq!(
         told(errors),
         ["2:10: watch.paths is \"~/x\": ~ cannot be used: the home directory is not known"]
@@ -367,16 +384,15 @@ fn ways_with_nothing_behind_them_are_closed() {
 
 /// The example with its examples uncommented.
 fn uncommented() -> String {
-    let line = |line: &'static str| match line.strip_prefix('#') {
-        Some(rest) if !rest.starts_with(' ') => rest,
-        _ => line,
-    };
-    example().lines().map(|own| format!("{}\n", line(own))).collect()
+    fn line(line: &str) -> &str {
+        line.strip_prefix('#').filter(|rest| !rest.starts_with(' ')).unwrap_or(line)
+    }
+    example(&rules()).lines().map(|own| format!("{}\n", line(own))).collect()
 }
 
 #[test]
 fn the_example_is_the_defaults() {
-    assert_eq!(read(example()).unwrap(), read("").unwrap());
+    assert_eq!(read(&example(&rules())).unwrap(), read("").unwrap());
     let config = read(&uncommented()).unwrap();
     assert_eq!((config.hooks.len(), config.webhooks.len(), config.watches.len()), (1, 1, 1));
     assert_eq!(config.hooks[0].command, ["/people/ada/bin/triage"]);

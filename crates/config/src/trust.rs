@@ -243,7 +243,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::{RepositorySettings, parse, parse_repository};
+    use crate::{RepositorySettings, Rules, parse, parse_repository};
 
     const TEXT: &str = "[[hook]]\nid = \"a\"\ncommand = [\"x\", \"y z\"]\n\
                         [[watch]]\npaths = [\"f\"]\ncommand = [\"x\"]\n";
@@ -292,7 +292,7 @@ mod tests {
 
     #[test]
     fn the_person_s_own_are_always_trusted() {
-        let own = parse(Path::new("/h/config.toml"), None, TEXT).unwrap();
+        let own = parse(Path::new("/h/config.toml"), None, TEXT, &Rules::default()).unwrap();
         assert!(
             Trusted::default().is_trusted(&own.hooks[0]) && Trusted::default().is_trusted(&own.watches[0])
         );

@@ -6,7 +6,7 @@
 //! | a desktop popup, over D-Bus or as a banner of macOS | [`Desktop`] |
 //! | a sound | [`Sound`] |
 //! | the person's command | [`PersonCommand`] |
-//! | ntfy, Slack, Discord, JSON over HTTP | [`Webhook`] |
+//! | a service over HTTP, such as ntfy or Slack | [`Webhook`] |
 //! | a policy hook, which may change the notification | [`HookProgram`] |
 //!
 //! ```no_run
@@ -61,5 +61,6 @@ pub use note::Note;
 pub use program::{DRAIN_AFTER_EXIT, KILL_AFTER, MAX_STDERR, Output, Program, ProgramOutcome};
 pub use sound::{SOUND_TIMEOUT, Sound};
 pub use webhook::{
-    ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, SecretFile, Service, Webhook, WebhookRequest,
+    ATTEMPT_TIMEOUT, MAX_ANSWER_BODY, MAX_PAUSE, MAX_SECRET, SecretFile, Webhook, check_address,
+    service_names,
 };

@@ -10,6 +10,8 @@ use std::thread;
 pub enum WebResponse {
     /// A status (without `HTTP/1.1`) and headers, separated by `\r\n`, and the body `no`.
     Status(&'static str),
+    /// A status and headers as above, and a body.
+    Body(&'static str, String),
     /// Status 400 with a body that never ends.
     Endless,
     /// No response: the request is read and the connection stays open.
@@ -54,6 +56,11 @@ impl WebRequest {
     }
 }
 
+fn answer(mut stream: &TcpStream, lines: &str, body: &str) {
+    let (head, length) = (lines.trim_end(), body.len());
+    let _ = write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+}
+
 /// Serves one connection per response, then refuses connections. Returns the URL and the requests.
 ///
 /// # Panics
@@ -72,13 +79,8 @@ pub fn serve(responses: Vec<WebResponse>) -> (String, Receiver<WebRequest>) {
             // Errors are ignored: the test may have ended, and in some tests the client does not read the response.
             let _ = sender.send(request);
             match response {
-                WebResponse::Status(lines) => {
-                    let head = lines.trim_end();
-                    let _ = write!(
-                        &stream,
-                        "HTTP/1.1 {head}\r\ncontent-length: 3\r\nconnection: close\r\n\r\nno\n"
-                    );
-                }
+                WebResponse::Status(lines) => answer(&stream, lines, "no\n"),
+                WebResponse::Body(lines, body) => answer(&stream, lines, &body),
                 WebResponse::Endless => {
                     let _ =
                         (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\nfull\n");

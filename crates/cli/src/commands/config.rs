@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 
 use ringer_config::{
-    Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, TableRule, Trusted, example,
-    load, load_repository, load_with_rules, schema_text, user_path,
+    Config, ConfigErrors, Environment, REPOSITORY_FILE, RepositorySettings, Rules, TableRule, Trusted,
+    example, load, load_repository, schema_text, user_path,
 };
+use ringer_hub::delivery::setup::settings_rules;
 use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
 use ringer_term::sanitise_line;
@@ -71,10 +72,10 @@ enum Command {
 pub(crate) fn run(arguments: &Args) -> Outcome {
     match &arguments.command {
         Command::Check { file, json } => check(file.as_deref(), *json),
-        Command::Show { default: true, json: false } => print_text(example()),
+        Command::Show { default: true, json: false } => print_text(&example(&rules())),
         Command::Show { default: true, json: true } => print_json(&Config::default()),
         Command::Show { default: false, json } => show(*json),
-        Command::Schema => print_text(&schema_text()),
+        Command::Schema => print_text(&schema_text(&rules())),
     }
 }
 
@@ -87,14 +88,14 @@ pub(crate) fn environment() -> Environment {
 /// The user's file. `None` if neither HOME nor XDG_CONFIG_HOME is set: then the defaults apply.
 pub(crate) fn user_config(environment: &Environment) -> Option<(PathBuf, Result<Config, ConfigErrors>)> {
     let path = user_path(environment)?;
-    let read = load(&path, environment.home.as_deref());
+    let read = load(&path, environment.home.as_deref(), &settings_rules());
     Some((path, read))
 }
 
 /// Returns the errors in tables that are read entry by entry, for a file that can otherwise be read. Wrong entries are left out,
 /// and the rest of the file applies.
 pub(super) fn left_out(path: &Path, environment: &Environment) -> Option<ConfigErrors> {
-    load_with_rules(path, environment.home.as_deref(), &rules()).err()
+    load(path, environment.home.as_deref(), &rules()).err()
 }
 
 #[derive(Serialize)]
@@ -156,13 +157,12 @@ fn check_one(file: &Path, environment: &Environment) -> Result<FileView, Failure
         let root = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         return Ok(FileView::of(file, &load_repository(root, home)));
     }
-    Ok(FileView::of(file, &load_with_rules(file, home, &rules())))
+    Ok(FileView::of(file, &load(file, home, &rules())))
 }
 
 fn check_here(environment: &Environment) -> Vec<FileView> {
     let home = environment.home.as_deref();
-    let user =
-        user_path(environment).map(|path| FileView::of(&path, &load_with_rules(&path, home, &rules())));
+    let user = user_path(environment).map(|path| FileView::of(&path, &load(&path, home, &rules())));
     let repository = context::repository().map(|repository| {
         let path = repository.worktree.join(REPOSITORY_FILE);
         FileView::of(&path, &load_repository(&repository.worktree, home))
@@ -264,13 +264,14 @@ pub(super) const MOUSE_OFF: &str = "off";
 
 const MOUSE: [&str; 2] = ["on", MOUSE_OFF];
 
-/// What `[keys]` and `[theme]` may contain. The inbox and the panes define the names.
-fn rules() -> [TableRule; 2] {
+/// All rules, including those of `[keys]` and `[theme]`, whose names the inbox and the panes define.
+fn rules() -> Rules {
     let actions = KeyMap::action_names().into_iter().chain(PaneKeys::names()).collect();
-    [
+    let tables = vec![
         TableRule { table: "keys", keys: actions, check: check_keys },
         TableRule { table: "theme", keys: vec![THEME_NAME, THEME_MOUSE], check: check_theme },
-    ]
+    ];
+    Rules { tables, ..settings_rules() }
 }
 
 fn check_keys(_: &str, value: &str) -> Result<(), String> {

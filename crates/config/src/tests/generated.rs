@@ -113,7 +113,7 @@ fn configs() -> impl Strategy<Value = Config> {
         },
     );
     let kinds = prop::collection::vec(words_of::<ShownKind>(), 0..3);
-    let kinds = (words_of::<WebhookKind>(), words_of::<WebhookWhen>(), kinds);
+    let kinds = (prop::sample::select(vec!["slack", "json"]), words_of::<WebhookWhen>(), kinds);
     let webhooks =
         (kinds, prop::option::of("/[a-z]{1,5}")).prop_map(|((kind, when, kinds), secret)| WebhookEntry {
             id: None,

@@ -30,9 +30,16 @@ impl SecretFile {
         Self(path.into())
     }
 
+    /// Reads the file, and checks its content.
+    pub(super) fn read_for(&self, check: impl Fn(&str) -> Result<(), &'static str>) -> Result<Secret, Error> {
+        let secret = self.read()?;
+        check(secret.as_str()).map_err(|why| self.invalid(why))?;
+        Ok(secret)
+    }
+
     /// Reads the file, if this user owns it and no other user may read it.
-    pub(super) fn read(&self) -> Result<Secret, Error> {
-        let bad = |why: &str| Error::Secret { path: self.0.clone(), why: why.to_owned() };
+    fn read(&self) -> Result<Secret, Error> {
+        let bad = |why: &str| self.invalid(why);
         let file = owned::open_secret(&self.0).map_err(|error| bad(&error.to_string()))?;
         let mut text = String::new();
         file.take(MAX_SECRET + 1).read_to_string(&mut text).map_err(|_| bad("it is not text"))?;
@@ -47,17 +54,21 @@ impl SecretFile {
             _ => Err(bad("it holds characters that cannot be sent")),
         }
     }
+
+    /// The error for a secret that cannot be used.
+    fn invalid(&self, why: &str) -> Error {
+        Error::Secret { path: self.0.clone(), why: why.to_owned() }
+    }
 }
 
 impl Secret {
-    /// The value of the `Authorization` header.
-    pub(super) fn bearer(&self) -> String {
-        format!("Bearer {}", self.0)
+    #[cfg(test)]
+    pub(super) fn new(text: String) -> Self {
+        Self(text)
     }
 
-    /// Replaces the secret in a text of the server, which may echo the request.
-    pub(super) fn hidden_in(&self, text: &str) -> String {
-        text.replace(&self.0, "…")
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
     }
 }
 
@@ -73,7 +84,7 @@ mod tests {
         fs::write(&path, content).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         match (SecretFile::new(&path).read(), expected) {
-            (Ok(secret), Ok(expected)) => assert_eq!(secret.bearer(), format!("Bearer {expected}")),
+            (Ok(secret), Ok(expected)) => assert_eq!(secret.as_str(), expected),
             (Err(error), Err(expected)) => {
                 let words = error.to_string();
                 assert!(words.contains(expected), "{words}");
@@ -100,8 +111,6 @@ mod tests {
 
     #[test]
     fn a_secret_is_never_shown() {
-        let secret = Secret("hunter2".to_owned());
-        assert_eq!(format!("{secret:?}"), "Secret(…)");
-        assert_eq!(secret.hidden_in("bad token hunter2!"), "bad token …!");
+        assert_eq!(format!("{:?}", Secret("hunter2".to_owned())), "Secret(…)");
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
-use ringer_deliver::{Error, SecretFile, Service, Webhook};
+use ringer_deliver::{Error, SecretFile, Webhook};
 use serde_json::Value;
 use test_support::{DEADLINE, WebResponse, in_time, serve};
 
@@ -12,7 +12,7 @@ use crate::wait::note;
 
 const OK: WebResponse = WebResponse::Status("200 OK\r\n");
 
-fn webhook(kind: Service, url: &str) -> Webhook {
+fn webhook(kind: &'static str, url: &str) -> Webhook {
     Webhook { timeout: DEADLINE, ..Webhook::new(kind, url) }
 }
 
@@ -31,10 +31,8 @@ async fn what_is_sent_arrives_with_its_secret() {
     fs::write(&token, "hunter2\n").expect("a secret");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("its mode");
     let (address, sent) = serve(vec![OK]);
-    let webhook = Webhook {
-        secret: Some(SecretFile::new(&token)),
-        ..webhook(Service::Ntfy, &format!("{address}/my-topic"))
-    };
+    let webhook =
+        Webhook { secret: Some(SecretFile::new(&token)), ..webhook("ntfy", &format!("{address}/my-topic")) };
     send(&webhook).await.expect("taken");
     let sent = sent.recv().expect("a request");
     assert_eq!(sent.line, "POST / HTTP/1.1");
@@ -53,8 +51,7 @@ async fn a_secret_that_others_can_read_is_not_used() {
     let token = home.path().join("token");
     fs::write(&token, "hunter2\n").expect("a secret");
     fs::set_permissions(&token, fs::Permissions::from_mode(0o644)).expect("its mode");
-    let webhook =
-        Webhook { secret: Some(SecretFile::new(&token)), ..webhook(Service::Json, "http://127.0.0.1:9/") };
+    let webhook = Webhook { secret: Some(SecretFile::new(&token)), ..webhook("json", "http://127.0.0.1:9/") };
     let error = deliver(&webhook, 5).await.expect_err("refused").to_string();
     assert!(error.contains("chmod 600") && !error.contains("hunter2"), "{error}");
 }
@@ -63,13 +60,29 @@ async fn a_secret_that_others_can_read_is_not_used() {
 async fn a_refusal_and_a_redirect_are_not_tried_again() {
     for head in ["404 Not Found\r\n", "302 Found\r\nlocation: http://127.0.0.1:9/elsewhere\r\n"] {
         let (address, sent) = serve(vec![WebResponse::Status(head), OK]);
-        let error = deliver(&webhook(Service::Slack, &format!("{address}/T/secret")), 5).await;
+        let error = deliver(&webhook("slack", &format!("{address}/T/secret")), 5).await;
         let Err(error @ Error::Refused { .. }) = error else { panic!("{error:?}") };
         let words = error.to_string();
         assert!(words.starts_with("127.0.0.1 rejected it: ") && !words.contains("secret"), "{words}");
         assert_eq!(sent.recv().expect("a request").line, "POST /T/secret HTTP/1.1");
         assert!(sent.try_recv().is_err(), "once only");
     }
+}
+
+#[tokio::test]
+async fn an_answer_that_repeats_the_request_shows_no_secret() {
+    let home = tempfile::tempdir().expect("a directory");
+    let token = home.path().join("token");
+    fs::write(&token, "hunter2\n").expect("a secret");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("its mode");
+    let body = format!("{} cannot POST /T00/B00/secret with Bearer hunter2", " ".repeat(50));
+    let (address, _sent) = serve(vec![WebResponse::Body("404 Not Found", body)]);
+    let webhook = Webhook {
+        secret: Some(SecretFile::new(&token)),
+        ..webhook("slack", &format!("{address}/T00/B00/secret"))
+    };
+    let error = send(&webhook).await.expect_err("refused").to_string();
+    assert_eq!(error, "127.0.0.1 rejected it: 404 Not Found: cannot POST … with Bearer …");
 }
 
 #[tokio::test]
@@ -80,7 +93,7 @@ async fn what_may_pass_is_tried_again() {
         WebResponse::Status("500 Internal Server Error\r\nretry-after: 0\r\n"),
         OK,
     ]);
-    deliver(&webhook(Service::Discord, &address), 5).await.expect("taken at last");
+    deliver(&webhook("discord", &address), 5).await.expect("taken at last");
     assert_eq!(sent.try_iter().count(), 4);
 }
 
@@ -88,7 +101,7 @@ async fn what_may_pass_is_tried_again() {
 async fn without_a_word_from_the_server_the_pause_is_our_own() {
     let (address, sent) = serve(vec![WebResponse::Status("500 Internal Server Error\r\n"), OK]);
     let begun = std::time::Instant::now();
-    deliver(&webhook(Service::Json, &address), 2).await.expect("taken the second time");
+    deliver(&webhook("json", &address), 2).await.expect("taken the second time");
     assert!(begun.elapsed() >= Duration::from_secs(1), "a second later");
     assert_eq!(sent.try_iter().count(), 2);
 }
@@ -97,14 +110,14 @@ async fn without_a_word_from_the_server_the_pause_is_our_own() {
 async fn it_gives_up_in_the_end() {
     let busy = || WebResponse::Status("503 Service Unavailable\r\nretry-after: 0\r\n");
     let (address, _sent) = serve(vec![busy(), busy(), busy()]);
-    let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("never taken");
+    let error = deliver(&webhook("json", &address), 3).await.expect_err("never taken");
     assert_eq!(
         error.to_string(),
         "gave up after 3 attempts: 127.0.0.1 did not accept it: 503 Service Unavailable: no"
     );
     let (address, sent) =
         serve(vec![WebResponse::Status("429 Too Many Requests\r\nretry-after: 86400\r\n"), OK]);
-    let error = deliver(&webhook(Service::Json, &address), 3).await.expect_err("not today");
+    let error = deliver(&webhook("json", &address), 3).await.expect_err("not today");
     assert!(matches!(error, Error::GaveUp { attempts: 1, .. }), "{error}");
     assert_eq!(sent.try_iter().count(), 1);
 }
@@ -112,10 +125,8 @@ async fn it_gives_up_in_the_end() {
 #[tokio::test]
 async fn a_server_that_never_answers_costs_one_timeout() {
     let (address, _sent) = serve(vec![WebResponse::Never]);
-    let webhook = Webhook {
-        timeout: Duration::from_millis(500),
-        ..webhook(Service::Json, &format!("{address}/secret"))
-    };
+    let webhook =
+        Webhook { timeout: Duration::from_millis(500), ..webhook("json", &format!("{address}/secret")) };
     let error = send(&webhook).await.expect_err("no answer");
     assert_eq!(error.to_string(), "127.0.0.1 did not accept it: no answer in time");
 }
@@ -126,13 +137,13 @@ async fn a_refused_connection_is_worth_another_attempt() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
         format!("http://{}/", listener.local_addr().expect("its address"))
     };
-    let error = send(&webhook(Service::Json, &address)).await.expect_err("no server");
+    let error = send(&webhook("json", &address)).await.expect_err("no server");
     assert!(matches!(error, Error::Later { after: None, .. }), "{error}");
 }
 
 #[tokio::test]
 async fn an_endless_answer_is_cut() {
     let (address, _sent) = serve(vec![WebResponse::Endless]);
-    let error = send(&webhook(Service::Json, &address)).await.expect_err("refused");
+    let error = send(&webhook("json", &address)).await.expect_err("refused");
     assert_eq!(error.to_string(), "127.0.0.1 rejected it: 400 Bad Request: full");
 }

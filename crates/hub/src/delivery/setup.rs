@@ -5,11 +5,11 @@ use std::path::Path;
 
 use ringer_core::message::ShownKind;
 use ringer_deliver::{
-    ATTEMPT_TIMEOUT, COMMAND_TIMEOUT, HookProgram, PersonCommand, SecretFile, Service, Sound, Webhook,
+    COMMAND_TIMEOUT, HookProgram, PersonCommand, SecretFile, Sound, Webhook, check_address, service_names,
 };
 use ringer_term::Channel;
 
-use ringer_config::{Config, HookEntry, WebhookKind, WebhookWhen};
+use ringer_config::{Config, HookEntry, Rules, WebhookEntry, WebhookRule, WebhookWhen};
 
 /// The most attempts to call a webhook.
 pub(crate) const WEBHOOK_ATTEMPTS: u32 = 5;
@@ -83,23 +83,48 @@ pub fn hook_program(hook: &HookEntry) -> HookProgram {
 }
 
 /// Returns the webhook of a settings entry.
-pub fn webhook(webhook: &ringer_config::WebhookEntry) -> Webhook {
-    let kind = match webhook.kind {
-        WebhookKind::Ntfy => Service::Ntfy,
-        WebhookKind::Slack => Service::Slack,
-        WebhookKind::Discord => Service::Discord,
-        WebhookKind::Json => Service::Json,
-    };
+pub fn webhook(entry: &WebhookEntry) -> Webhook {
     Webhook {
-        kind,
-        url: webhook.url.clone(),
-        secret: webhook.secret_file.clone().map(SecretFile::new),
-        kinds: webhook.kinds.clone(),
-        timeout: ATTEMPT_TIMEOUT,
+        secret: entry.secret_file.clone().map(SecretFile::new),
+        kinds: entry.kinds.clone(),
+        ..Webhook::new(entry.kind, &entry.url)
     }
+}
+
+/// What the delivery channels define of the settings.
+pub fn settings_rules() -> Rules {
+    let webhooks = WebhookRule { names: service_names(), check: check_address };
+    Rules { webhooks, ..Rules::default() }
 }
 
 /// Returns `PATH`, or a default if it is not set.
 pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
+}
+
+#[cfg(test)]
+mod tests {
+    use ringer_config::schema_text;
+
+    use super::*;
+
+    fn document(name: &str) -> String {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
+        std::fs::read_to_string(path).unwrap()
+    }
+
+    #[test]
+    fn the_committed_schema_is_today_s() {
+        assert!(
+            document("config.schema.json") == schema_text(&settings_rules()),
+            "docs/config.schema.json is not what the settings are now: ringer config schema > docs/config.schema.json"
+        );
+    }
+
+    #[test]
+    fn the_page_has_every_service_of_webhooks() {
+        let names: Vec<String> = service_names().iter().map(|name| format!("`{name}`")).collect();
+        let row = format!("| `kind` | required | the service: {} |", names.join(", "));
+        assert!(document("config.md").contains(&row), "docs/config.md should have: {row}");
+    }
 }

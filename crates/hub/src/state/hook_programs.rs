@@ -42,12 +42,12 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use ringer_config::{HookEntry, Trustable, parse, parse_repository};
+    use ringer_config::{HookEntry, Rules, Trustable, parse, parse_repository};
 
     fn config(repository: &str) -> Config {
         let own = "[[hook]]\nid = \"own\"\ncommand = [\"x\"]\n\
                    [[hook]]\nid = \"off\"\ncommand = [\"x\"]\nenabled = false\n";
-        let own = parse(Path::new("/c/config.toml"), None, own).unwrap();
+        let own = parse(Path::new("/c/config.toml"), None, own, &Rules::default()).unwrap();
         let text = format!("[[hook]]\nid = \"format\"\ncommand = [\"{repository}\"]\n");
         let theirs = parse_repository(Path::new("/r/.ringer.toml"), None, &text).unwrap();
         own.with_repository(&theirs, "0a0a0a0a")

@@ -13,6 +13,7 @@ use ringer_journal::Home;
 use ringer_platform::{FileStamp, file_stamp};
 
 use super::hook_programs::HookPrograms;
+use crate::delivery::setup::settings_rules;
 use crate::repository_probe::{ProbeResult, RepositorySettings};
 use ringer_config::{
     Change, Config, Environment, LastGood, REPOSITORY_FILE, Trusted, Watch, load, user_path,
@@ -231,7 +232,10 @@ fn cleared_observation() -> Observation {
 }
 
 fn read(path: Option<&Path>, environment: &Environment) -> Result<Config, ringer_config::ConfigErrors> {
-    path.map_or_else(|| Ok(Config::default()), |path| load(path, environment.home.as_deref()))
+    path.map_or_else(
+        || Ok(Config::default()),
+        |path| load(path, environment.home.as_deref(), &settings_rules()),
+    )
 }
 
 #[cfg(test)]

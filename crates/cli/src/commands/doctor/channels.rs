@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_config::{Config, SoundSetting, WebhookEntry};
 use ringer_core::policy::PopupMode;
-use ringer_deliver::{Error, PersonCommand, WebhookRequest};
+use ringer_deliver::{Error, PersonCommand};
 use ringer_hub::delivery::setup;
 use ringer_platform::owned;
 
@@ -161,8 +161,8 @@ fn command(run: Option<PersonCommand>, send: bool) -> Row {
 /// Shows the host only: the addresses of Slack and Discord are passwords.
 fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     let webhook = setup::webhook(entry);
-    let host = match WebhookRequest::build(webhook.kind, &webhook.url, &send::note()) {
-        Ok(request) => request.host,
+    let host = match webhook.host() {
+        Ok(host) => host,
         Err(error) => return Row::broken(part, error.to_string()).fix("correct its url"),
     };
     if let Some(row) = entry.secret_file.as_deref().and_then(|file| secret(&part, file)) {
@@ -171,7 +171,7 @@ fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
     if !send {
         return Row::ok(
             part,
-            format!("{} at {host} is configured; test with: ringer doctor --send", entry.kind.as_str()),
+            format!("{} at {host} is configured; test with: ringer doctor --send", entry.kind),
         );
     }
     match send::webhook(webhook) {

@@ -17,7 +17,7 @@ use super::row::Row;
 /// Timeout of a test, whatever the settings allow.
 pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn note() -> Note {
+fn note() -> Note {
     Note {
         id: IdSource::now().message_id(),
         kind: ShownKind::Complete,
