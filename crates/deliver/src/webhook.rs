@@ -9,6 +9,7 @@ mod ntfy;
 mod secret;
 mod service;
 mod slack;
+mod telegram;
 
 use std::fmt;
 use std::io::Read;
@@ -30,7 +31,8 @@ use service::{Refusal, Service, build};
 pub use secret::{MAX_SECRET, SecretFile};
 
 /// All services, in the order of the documentation.
-const SERVICES: &[&dyn Service] = &[&ntfy::Ntfy, &slack::Slack, &discord::Discord, &json::Json];
+const SERVICES: &[&dyn Service] =
+    &[&ntfy::Ntfy, &slack::Slack, &discord::Discord, &json::Json, &telegram::Telegram];
 
 /// The timeout of one attempt, from the name lookup to the last byte of the response.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -345,8 +347,9 @@ mod tests {
             let note = Note { title, body, ..crate::note::example() };
             let secret = Secret::new("1:secret".to_owned());
             for service in service_names() {
-                // Has what any service needs: ntfy its topic.
-                let (service, address) = checked(service, "https://example.org/topic", true).unwrap();
+                // Has what any service needs: ntfy its topic, Telegram its chat.
+                let url = "https://example.org/topic?chat_id=42";
+                let (service, address) = checked(service, url, true).unwrap();
                 let body = build(service, &address, Some(&secret), &note).body;
                 let text = escape_json(&body.to_string()).into_owned();
                 proptest::prop_assert!(body.is_object() && escape_json(&text) == text.as_str());

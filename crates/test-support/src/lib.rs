@@ -59,7 +59,7 @@ pub use notification_server::{
 };
 pub use random::Random;
 pub use wait::{DEADLINE, until, until_within};
-pub use web_server::{WebRequest, WebResponse, serve};
+pub use web_server::{BOT_TOKEN, WebRequest, WebResponse, serve};
 
 /// Removes the nonces of notifications, which differ from session to session.
 pub fn without_nonces(text: &str) -> String {

@@ -12,6 +12,8 @@ pub enum WebResponse {
     Status(&'static str),
     /// A status and headers as above, and a body.
     Body(&'static str, String),
+    /// The answer of Telegram's Bot API, for the bot with the token [`BOT_TOKEN`] and the chat 42.
+    BotApi,
     /// Status 400 with a body that never ends.
     Endless,
     /// No response: the request is read and the connection stays open.
@@ -56,6 +58,30 @@ impl WebRequest {
     }
 }
 
+/// The token of the only bot of [`WebResponse::BotApi`].
+pub const BOT_TOKEN: &str = "123456:ABC-DEF1234ghIkl-zyx57W2v1u123ew11";
+
+/// Returns the status and the body with which the Bot API answers.
+fn bot_api(request: &WebRequest) -> (&'static str, &'static str) {
+    let path =
+        request.line.strip_prefix("POST /bot").and_then(|rest| rest.strip_suffix("/sendMessage HTTP/1.1"));
+    match path {
+        None => ("404 Not Found", r#"{"ok":false,"error_code":404,"description":"Not Found"}"#),
+        Some(token) if token != BOT_TOKEN => {
+            ("401 Unauthorized", r#"{"ok":false,"error_code":401,"description":"Unauthorized"}"#)
+        }
+        Some(_) if !request.body.contains(r#""chat_id":42,"#) => (
+            "400 Bad Request",
+            r#"{"ok":false,"error_code":400,"description":"Bad Request: chat not found"}"#,
+        ),
+        Some(_) if !request.body.contains(r#""text":""#) => {
+            let body = r#"{"ok":false,"error_code":400,"description":"Bad Request: message text is empty"}"#;
+            ("400 Bad Request", body)
+        }
+        Some(_) => ("200 OK", r#"{"ok":true,"result":{"message_id":1,"chat":{"id":42,"type":"private"}}}"#),
+    }
+}
+
 fn answer(mut stream: &TcpStream, lines: &str, body: &str) {
     let (head, length) = (lines.trim_end(), body.len());
     let _ = write!(stream, "HTTP/1.1 {head}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
@@ -76,11 +102,13 @@ pub fn serve(responses: Vec<WebResponse>) -> (String, Receiver<WebRequest>) {
         for response in responses {
             let Ok((stream, _)) = listener.accept() else { return };
             let Ok(request) = WebRequest::read(&stream) else { return };
+            let of_bot_api = bot_api(&request);
             // Errors are ignored: the test may have ended, and in some tests the client does not read the response.
             let _ = sender.send(request);
             match response {
                 WebResponse::Status(lines) => answer(&stream, lines, "no\n"),
                 WebResponse::Body(lines, body) => answer(&stream, lines, &body),
+                WebResponse::BotApi => answer(&stream, of_bot_api.0, of_bot_api.1),
                 WebResponse::Endless => {
                     let _ =
                         (&stream).write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\nfull\n");

@@ -39,6 +39,7 @@ mod spool;
 mod starting;
 mod stopped;
 mod surroundings;
+mod telegram;
 pub(crate) mod tmux;
 pub(crate) mod tmux_client;
 mod tmux_host;

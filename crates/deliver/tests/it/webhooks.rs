@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ringer_deliver::{Error, SecretFile, Webhook};
 use serde_json::Value;
-use test_support::{DEADLINE, WebResponse, in_time, serve};
+use test_support::{BOT_TOKEN, DEADLINE, WebResponse, in_time, serve};
 
 use crate::wait::note;
 
@@ -146,4 +146,52 @@ async fn an_endless_answer_is_cut() {
     let (address, _sent) = serve(vec![WebResponse::Endless]);
     let error = send(&webhook("json", &address)).await.expect_err("refused");
     assert_eq!(error.to_string(), "127.0.0.1 rejected it: 400 Bad Request: full");
+}
+
+#[tokio::test]
+async fn telegram_gets_plain_text_after_the_pause_that_it_asks_for() {
+    let home = tempfile::tempdir().expect("a directory");
+    let token = home.path().join("token");
+    fs::write(&token, format!("{BOT_TOKEN}\n")).expect("a secret");
+    fs::set_permissions(&token, fs::Permissions::from_mode(0o600)).expect("its mode");
+    let busy =
+        r#"{"ok":false,"error_code":429,"description":"Too Many Requests","parameters":{"retry_after":1}}"#;
+    let busy = WebResponse::Body("429 Too Many Requests\r\nretry-after: 300\r\n", busy.to_owned());
+    let (address, sent) = serve(vec![busy, WebResponse::BotApi]);
+    let webhook = Webhook {
+        secret: Some(SecretFile::new(&token)),
+        ..webhook("telegram", &format!("{address}/?chat_id=42&message_thread_id=7"))
+    };
+    let text = "<b>May</b> *I* [run](http://evil.example) this? \"}&parse_mode=HTML";
+    let begun = std::time::Instant::now();
+    in_time("a delivery", webhook.deliver(&note("m1", text), 2)).await.expect("taken the second time");
+    assert!(begun.elapsed() >= Duration::from_secs(1), "a second later, and not five minutes");
+    for sent in sent.try_iter() {
+        assert_eq!(sent.line, format!("POST /bot{BOT_TOKEN}/sendMessage HTTP/1.1"));
+        assert_eq!(sent.header("authorization"), None);
+        let body: Value = serde_json::from_str(&sent.body).expect("JSON");
+        assert!(body["text"].as_str().expect("a text").ends_with(text), "{body}");
+        assert!(body.get("parse_mode").is_none() && body.get("entities").is_none(), "{body}");
+        assert_eq!((&body["chat_id"], &body["message_thread_id"]), (&42.into(), &7.into()));
+    }
+    assert!(!format!("{webhook:?}").contains("123456"));
+}
+
+#[tokio::test]
+async fn telegram_refuses_without_the_token_in_the_error() {
+    let wrong = "123456:wrong-token";
+    let check = async |response, url: &str, expected: &str| {
+        let (address, sent) = serve(vec![response, WebResponse::BotApi]);
+        let error = deliver(&webhook("telegram", &format!("{address}{url}")), 5).await.expect_err("refused");
+        assert_eq!(error.to_string(), format!("127.0.0.1 rejected it: {expected}"));
+        assert_eq!(sent.try_iter().count(), 1, "once only");
+    };
+    let url = format!("/bot{wrong}/sendMessage?chat_id=42");
+    let unauthorized = "401 Unauthorized: Unauthorized (is it the token that @BotFather gave you?)";
+    check(WebResponse::BotApi, &url, unauthorized).await;
+    let url_of_other_chat = format!("/bot{BOT_TOKEN}/sendMessage?chat_id=7");
+    check(WebResponse::BotApi, &url_of_other_chat, "400 Bad Request: Bad Request: chat not found").await;
+    let repeats = format!(r#"{{"ok":false,"description":"no bot {wrong} at /bot{wrong}/sendMessage"}}"#);
+    let expected = "200 OK: no bot … at /bot…/sendMessage";
+    check(WebResponse::Body("200 OK", repeats), &url, expected).await;
 }
