@@ -1,5 +1,6 @@
 //! Entries of arrays of tables: `[[hook]]`, `[[webhook]]`, `[[watch]]` and `[[channel]]`.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -100,7 +101,7 @@ impl word::Word for WebhookWhen {
 }
 
 /// An HTTP endpoint that receives notifications.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(rename = "Webhook", deny_unknown_fields)]
 pub struct WebhookEntry {
     /// Name used in reports [default: the kind].
@@ -124,6 +125,13 @@ pub struct WebhookEntry {
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<WebhookWhen>", default)]
     pub when: WebhookWhen,
+}
+
+impl fmt::Debug for WebhookEntry {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Without the address, which may be a password.
+        formatter.debug_struct("WebhookEntry").field("name", &self.name()).finish_non_exhaustive()
+    }
 }
 
 impl WebhookEntry {

@@ -335,6 +335,7 @@ fn paths_begin_at_the_home_or_beside_the_file() {
     assert_eq!((watch.command[0].as_str(), watch.working_directory()), ("/c/bin/run", Path::new("/c/sub")));
     assert_eq!(config.webhooks[0].secret_file.as_deref(), Some(Path::new("/c/token")));
     assert_eq!(config.webhooks[0].name(), "slack");
+    assert!(!format!("{config:?}").contains("https://h"), "an address may be a password");
 }
 
 #[test]
