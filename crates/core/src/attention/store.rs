@@ -109,11 +109,6 @@ impl NotificationStore {
         self.at(self.index.workspaces.get(workspace)?.all.slots().next_back()?)
     }
 
-    /// The oldest unread notification, which the jump command opens first.
-    pub fn first_unread(&self) -> Option<&Record> {
-        self.at(self.index.unread.slots().next()?)
-    }
-
     /// Returns a notification by its id.
     pub fn get(&self, id: &MessageId) -> Option<&Record> {
         self.at(self.slot_of(id)?)
@@ -298,12 +293,6 @@ impl NotificationStore {
         self.mark_these_read(ids, unix_ms, by)
     }
 
-    /// Marks everything read. Returns the ids that changed.
-    pub fn mark_all_read(&mut self, unix_ms: i64, by: &ReadReason) -> Vec<MessageId> {
-        let ids = self.unread_ids();
-        self.mark_these_read(ids, unix_ms, by)
-    }
-
     /// Marks a notification read or unread. Reading also resolves it, unless an agent waits for the person. Returns true if
     /// that changed it.
     pub fn mark(&mut self, id: &MessageId, is_read: bool, unix_ms: i64, by: &ReadReason) -> bool {
@@ -359,8 +348,8 @@ impl NotificationStore {
         true
     }
 
-    /// Resolves the notification of a question that was answered or closed, and marks it read. Returns its id if that changed
-    /// it.
+    /// Resolves the notification of a question that was answered or closed, and marks it read. Returns its id, if the list has
+    /// it: it changes in any case, because its question is no longer open.
     pub fn close_question(
         &mut self,
         question: &QuestionId,
@@ -368,11 +357,9 @@ impl NotificationStore {
         by: &ReadReason,
     ) -> Option<MessageId> {
         let id = self.by_question.remove(question)?;
-        let has_changed = self.mark(&id, true, unix_ms, by);
-        if let Some(entry) = self.entry_mut(&id) {
-            entry.record.open_question = None;
-        }
-        has_changed.then_some(id)
+        self.mark(&id, true, unix_ms, by);
+        self.entry_mut(&id)?.record.open_question = None;
+        Some(id)
     }
 
     /// Removes a notification.

@@ -32,11 +32,6 @@ impl Scope {
     pub fn as_str(&self) -> &str {
         &self.0
     }
-
-    /// Returns true for the scope outside repositories.
-    pub fn is_global(&self) -> bool {
-        self.0 == Self::GLOBAL
-    }
 }
 
 impl fmt::Display for Scope {
@@ -224,7 +219,6 @@ mod tests {
     fn a_scope_can_stand_in_a_file_name() {
         assert!(Scope::new("../etc").is_err() && Scope::new("").is_err());
         assert_eq!(Scope::new("0a1b2c3d").unwrap().as_str(), "0a1b2c3d");
-        assert!(Scope::global().is_global());
     }
 
     #[test]

@@ -38,7 +38,7 @@ fn an_agents_prompt_stays_open_until_the_agent_goes_on() {
     assert_eq!(store.total_unread(), 2, "neither supersedes the other");
     assert_eq!(store.add(record(3, pane("w", "a")), 0).superseded, []);
     store.mark_read(&pane("w", "a"), 0, &ReadReason::Looked);
-    store.mark_all_read(0, &ReadReason::All);
+    store.mark_read(&whole("w"), 0, &ReadReason::All);
     assert_eq!((store.total_unread(), store.needs_person().count()), (0, 2), "read, and still needed");
     assert_eq!(store.trim(0), 1, "what is open stays");
     assert!(store.resolve(&id(1), 0, ResolvedBy::WentOn) && !store.resolve(&id(1), 0, ResolvedBy::WentOn));
@@ -127,6 +127,15 @@ fn an_open_question_stays_until_it_is_answered() {
 }
 
 #[test]
+fn the_question_of_a_read_notification_is_closed_too() {
+    let mut store = NotificationStore::default();
+    store.add(question(1, pane("w", "a")), 0);
+    store.mark(&id(1), true, 0, &ReadReason::Answered);
+    assert_eq!(store.close_question(&QuestionId::new(1, 0), 0, &ReadReason::Answered), Some(id(1)));
+    assert_eq!(store.get(&id(1)).unwrap().open_question, None);
+}
+
+#[test]
 fn without_a_surface_each_counts() {
     let mut store = NotificationStore::default();
     for number in 0..3 {
@@ -152,12 +161,12 @@ fn opening_a_pane_reads_that_pane_and_a_workspace_all_of_it() {
     }
     assert_eq!(store.mark_read(&pane("w", "a"), 0, &ReadReason::Looked), [id(1)]);
     assert_eq!(store.mark_read(&whole("w"), 0, &ReadReason::Looked), [id(2), id(3)]);
-    assert_eq!(store.mark_all_read(0, &ReadReason::All), [id(4)]);
+    assert_eq!(store.mark_read(&whole("v"), 0, &ReadReason::All), [id(4)]);
     assert!(
         store.mark(&id(4), false, 0, &ReadReason::Person)
             && !store.mark(&id(4), false, 0, &ReadReason::Person)
     );
-    assert_eq!(store.first_unread().map(|record| &record.id), Some(&id(4)));
+    assert_eq!(store.total_unread(), 1);
 }
 
 #[test]
