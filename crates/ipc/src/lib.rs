@@ -1,7 +1,7 @@
 //! The client side of the hub: finding its socket, the protocol, and starting a hub.
 //!
 //! Synchronous and without a runtime, because commands and hooks use it, and some of them have only a few milliseconds.
-//! [`HubClient`] sends a request and waits for the answer; [`tell`] does not wait.
+//! [`HubClient`] sends a request and waits for the answer; [`tell`] does not wait; [`HostLink`] is a host's connection.
 //!
 //! ```no_run
 //! use ringer_ipc::HubClient;
@@ -26,6 +26,7 @@ mod client;
 pub mod discovery;
 pub mod drop_box;
 pub mod host;
+mod host_link;
 mod program_reports;
 mod protocol;
 mod spawn;
@@ -34,6 +35,7 @@ pub use client::{
     HostConnection, HubClient, HubClientError, HubWriter, connect_to_starting, listed_surfaces, tell,
 };
 pub use discovery::HubAddress;
+pub use host_link::{Connect, HostFacts, HostLink, HostOptions, KeptReport, LinkEvent, ReportMethod};
 pub use program_reports::ProgramReports;
 pub use protocol::{ApiError, MAX_LINE, RequestLine, Response, json_line, read_request};
 pub use spawn::{
