@@ -1,9 +1,11 @@
 //! The connection to the hub: sends requests, and starts a hub if none runs.
 
+use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use ringer_hub::{Clock, OfflineHub};
+use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{ApiError, HubClient, HubClientError, StartError, StartFailure, start_and_wait};
 use ringer_journal::{Home, HubLock, Journal};
 use ringer_platform::path_variable;
@@ -95,6 +97,12 @@ pub(crate) fn connect() -> Result<Option<HubClient>, Failure> {
         }
         Err(ConnectError::Failed(failure)) => Err(failure),
     }
+}
+
+/// Returns the socket of the hub, or the future one if no hub runs yet.
+pub(crate) fn socket(home: &Home) -> Option<PathBuf> {
+    let socket = HubAddress::read(home).map(|hub| hub.socket);
+    socket.or_else(|| socket_path(home, home.runtime()).ok())
 }
 
 /// Connects to the hub without printing anything.

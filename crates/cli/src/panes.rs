@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use ringer_core::message::PANE_PREFIX;
 use ringer_guard::PaneWindows;
-use ringer_ipc::discovery::{HubAddress, socket_path};
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::{Home, Journal};
 use ringer_platform::{variable, with_first_open_files};
@@ -231,10 +230,7 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
         connect: Box::new(hub_client::quietly),
         // Programs in panes inherit the keeper's limit of open files.
         start_keeper: Box::new(|| with_first_open_files(0, || start(&KEEPER)).map_err(io::Error::other)),
-        // The future socket, if no hub runs yet.
-        hub_socket: HubAddress::read(&home)
-            .map(|hub| hub.socket)
-            .or_else(|| socket_path(&home, home.runtime()).ok()),
+        hub_socket: hub_client::socket(&home),
         tell_ready: Box::new(tell_ready),
         may_type: Box::new(|typist| {
             let windows = PaneWindows { server: std::process::id(), windows: typist.windows.clone() };

@@ -3,8 +3,8 @@
 //! The program notices nothing: bytes, sizes, signals and job control pass unchanged. Only its own notifications go to the hub
 //! instead of the terminal, as long as there is a hub ([`ringer_term::NotificationStripper`]).
 //!
-//! [`run`] is one blocking loop over the terminal, the PTY and signals. The hub is served on separate threads (`hub_link`), so a
-//! hub that hangs does not block the program. A process between the loop and the program leads the session on the PTY
+//! [`run`] is one blocking loop over the terminal, the PTY and signals. The hub is served on separate threads
+//! ([`ringer_ipc::HostLink`]), so a hub that hangs does not block the program. A process between the loop and the program leads the session on the PTY
 //! ([`lead_session`]): a program without a parent in its own session cannot be stopped with Ctrl-Z.
 //!
 //! [`keeper`] is another process: it holds the PTYs of the workspace's panes.
@@ -17,8 +17,7 @@
 //! # Inside
 //!
 //! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output passes `focus_modes`, input passes
-//! `focus_input`; both end in a bounded `byte_queue`. `reporter` decides what the hub is sent, and `hub_link` sends it on its own
-//! threads. The keeper never reads a PTY while a server is connected, and keeps the last MiB of each otherwise. Its `wire`
+//! `focus_input`; both end in a bounded `byte_queue`. `reporter` decides what the hub is sent. The keeper never reads a PTY while a server is connected, and keeps the last MiB of each otherwise. Its `wire`
 //! protocol is frozen: a keeper may be older than every server it meets.
 
 #![forbid(unsafe_code)]
@@ -28,7 +27,6 @@ mod child;
 pub mod descriptor_socket;
 mod focus_input;
 mod focus_modes;
-mod hub_link;
 pub mod keeper;
 mod outer_terminal;
 mod reporter;
@@ -38,7 +36,7 @@ mod signals;
 
 pub use byte_queue::ByteQueue;
 pub use child::{Ending, Launch};
-pub use hub_link::{Connect, HubSurface, OwnSurface};
+pub use reporter::{HubSurface, OwnSurface};
 pub use run_loop::{Finished, run};
 pub use session_leader::{exec_in_foreground, lead_session};
 pub use signals::die_by;

@@ -1,27 +1,69 @@
 //! Reports to the hub about the program and the person in front of it.
 
-use std::os::fd::BorrowedFd;
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use ringer_core::message::SurfaceId;
-use ringer_ipc::ProgramReports;
+use ringer_ipc::{Connect, HostFacts, HostLink, HostOptions, LinkEvent, ProgramReports, ReportMethod};
+use ringer_platform::{clear_wakes, wake, wake_pair};
 use ringer_term::{TerminalEventKind, parse_title};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::focus_input::Input;
-use crate::hub_link::{HEARD, HubLink};
 
 /// How long after a key the person counts as present, and the shortest time between two reports of that.
 const TYPED_FOR: Duration = Duration::from_secs(10);
-/// The shortest time between two attempts to find a hub that is gone. They are only made when there is input or output.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+/// How long the end of the program waits for unsent reports.
+const FINISH_WITHIN: Duration = Duration::from_millis(500);
 /// The longest title that a host may report, in bytes.
 const MAX_TITLE: usize = 256;
+
+/// The surface of the program, for the hub.
+pub struct HubSurface {
+    /// The id of the surface.
+    pub surface: SurfaceId,
+    /// The description of the surface, if no other host has it.
+    pub own: Option<OwnSurface>,
+    /// Connects to the hub.
+    pub connect: Connect,
+    /// The hub's socket.
+    pub socket: Option<PathBuf>,
+}
+
+/// A surface whose host is this process.
+#[derive(Debug, Clone, Default)]
+pub struct OwnSurface {
+    /// The device of the real terminal.
+    pub tty: Option<String>,
+    /// The id of its workspace.
+    pub workspace: Option<String>,
+    /// The terminal may be asked to report focus.
+    pub reports_focus: bool,
+    /// The ring is shown as a mark in the title.
+    pub marks_title: bool,
+}
+
+/// An order of the hub.
+#[derive(Debug, Deserialize)]
+#[serde(tag = "event", content = "data", rename_all = "lowercase")]
+enum HubOrder {
+    Ring { surface_id: SurfaceId, lit: bool },
+}
 
 /// Tracks the program and the person, and reports to the hub.
 #[derive(Debug)]
 pub(crate) struct Reporter {
-    link: HubLink,
+    link: HostLink,
+    is_lit: Arc<AtomicBool>,
+    /// Readable when the ring or the connection may have changed.
+    woken: UnixStream,
+    facts: HostFacts,
     surface: SurfaceId,
     /// This process is the host of the surface.
     is_own: bool,
@@ -31,52 +73,71 @@ pub(crate) struct Reporter {
     started: Instant,
     has_focus: Option<bool>,
     typed: Option<Instant>,
-    typed_told: Option<Instant>,
-    looked_for_hub: Option<Instant>,
+    presence_reported: Option<Instant>,
 }
 
 impl Reporter {
-    pub(crate) fn new(link: HubLink, surface: SurfaceId, is_own: bool) -> Self {
-        Self {
+    pub(crate) fn start(hub: HubSurface) -> io::Result<Self> {
+        let HubSurface { surface, own, connect, socket } = hub;
+        let (woken, wakes) = wake_pair()?;
+        let is_lit = Arc::new(AtomicBool::new(false));
+        let options = HostOptions {
+            attach: json!({ "name": "run" }),
+            connect,
+            socket,
+            // A hub that was stopped stays so until the program has something to report.
+            restarts_hub: false,
+            is_detached_when_empty: false,
+        };
+        let (ring, own_surface) = (Arc::clone(&is_lit), surface.clone());
+        let link = HostLink::start(options, move |event| {
+            match event {
+                LinkEvent::Order(HubOrder::Ring { surface_id, lit }) if surface_id == own_surface => {
+                    ring.store(lit, Ordering::Relaxed);
+                }
+                LinkEvent::Connected | LinkEvent::Lost => ring.store(false, Ordering::Relaxed),
+                LinkEvent::Order(_) | LinkEvent::Answered => return,
+            }
+            wake(&wakes);
+        });
+        let mut facts = HostFacts::default();
+        if let Some(own) = &own {
+            let opened = json!({ "surface_id": surface, "workspace_id": own.workspace, "tty": own.tty });
+            facts.surfaces.insert(surface.to_string(), opened);
+        }
+        link.set_facts(facts.clone());
+        Ok(Self {
             link,
+            is_lit,
+            woken,
+            facts,
             surface,
-            is_own,
+            is_own: own.is_some(),
             reports: ProgramReports::default(),
             title: String::new(),
             started: Instant::now(),
             has_focus: None,
             typed: None,
-            typed_told: None,
-            looked_for_hub: None,
-        }
+            presence_reported: None,
+        })
     }
 
     pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
-        self.link.as_fd()
+        self.woken.as_fd()
     }
 
     pub(crate) fn clear_wakes(&self) {
-        self.link.clear_wakes();
+        clear_wakes(&self.woken);
     }
 
     /// Returns true if a hub is connected, which shows the program's notifications.
     pub(crate) fn is_attached(&self) -> bool {
-        self.link.is_attached()
+        self.link.is_connected()
     }
 
+    /// Returns true if the surface rings.
     pub(crate) fn is_lit(&self) -> bool {
-        self.link.is_lit()
-    }
-
-    /// Looks for a hub if there is none. It is called on input and output, so that an idle program causes no attempts.
-    pub(crate) fn is_active(&mut self) {
-        if self.link.is_attached() {
-            return;
-        }
-        if self.looked_for_hub.is_none_or(|at| at.elapsed() >= LOOK_AGAIN) {
-            self.looked_for_hub = Some(Instant::now());
-            self.link.attach(false);
-        }
+        self.is_lit.load(Ordering::Relaxed)
     }
 
     /// Handles a report of the program to its terminal.
@@ -86,26 +147,29 @@ impl Reporter {
             return;
         }
         if let Some(report) = self.reports.report(self.started.elapsed(), event) {
-            self.heard(report);
+            self.report(report);
         }
         if let TerminalEventKind::Title(title) = event
             && self.is_own
         {
-            self.tell_title(parse_title(title).task);
+            self.set_title(parse_title(title).task);
         }
     }
 
-    fn tell_title(&mut self, title: &str) {
+    fn set_title(&mut self, title: &str) {
         if title != self.title && !title.is_empty() {
             title.clone_into(&mut self.title);
             let cut = &title[..title.floor_char_boundary(MAX_TITLE)];
-            self.link.send("surface.changed", json!({ "title": cut }));
+            if let Some(own) = self.facts.surfaces.get_mut(self.surface.as_str()) {
+                own["title"] = json!(cut);
+            }
+            self.link.set_facts(self.facts.clone());
         }
     }
 
-    fn heard(&self, mut params: Value) {
+    fn report(&self, mut params: Value) {
         params["surface_id"] = json!(self.surface);
-        self.link.send(HEARD, params);
+        self.link.report(ReportMethod::Heard, params);
     }
 
     /// Handles input of the terminal.
@@ -118,25 +182,23 @@ impl Reporter {
         }
         let is_news = input.has_focus.is_some() && input.has_focus != self.has_focus;
         self.has_focus = input.has_focus.or(self.has_focus);
-        let is_due = self.typed_told.is_none_or(|at| at.elapsed() >= TYPED_FOR);
+        let is_due = self.presence_reported.is_none_or(|at| at.elapsed() >= TYPED_FOR);
         if is_news || input.is_typed && is_due {
+            self.set_views();
             if input.is_typed {
-                self.typed_told = self.typed;
+                self.presence_reported = self.typed;
+                self.link.present();
             }
-            self.tell_looks(input.is_typed);
         }
     }
 
     /// Reports the views. It does not use `surface.typed`, which would report the person as away as soon as they type nothing
     /// here, although they may work in another window.
-    fn tell_looks(&self, is_typed: bool) {
+    fn set_views(&mut self) {
         let view = json!({ "client": "terminal", "surface_id": self.surface });
         let views: Vec<Value> = (self.has_focus == Some(true)).then_some(view).into_iter().collect();
-        let mut params = json!({ "views": views, "is_complete": self.has_focus.is_some() });
-        if is_typed {
-            params["present"] = json!(true);
-        }
-        self.link.send("surface.looks", params);
+        self.facts.views = Some(json!({ "views": views, "is_complete": self.has_focus.is_some() }));
+        self.link.set_facts(self.facts.clone());
     }
 
     /// Returns true if the person looks at the program, as far as known.
@@ -147,8 +209,8 @@ impl Reporter {
     /// Reports the end of the program.
     pub(crate) fn finish(self) {
         if let Some(report) = self.reports.ended() {
-            self.heard(report);
+            self.report(report);
         }
-        self.link.finish();
+        self.link.finish(FINISH_WITHIN);
     }
 }

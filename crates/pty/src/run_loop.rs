@@ -14,9 +14,8 @@ use crate::byte_queue::ByteQueue;
 use crate::child::{Change, Child, Ending, Launch};
 use crate::focus_input::FocusInput;
 use crate::focus_modes::FocusModes;
-use crate::hub_link::{HubLink, HubSurface, OwnSurface};
 use crate::outer_terminal::{FOCUS_ON, OuterTerminal, TitleRing};
-use crate::reporter::Reporter;
+use crate::reporter::{HubSurface, OwnSurface, Reporter};
 use crate::signals::Signals;
 
 /// The most bytes that are read at once. One read from a PTY returns 4 KiB at most.
@@ -50,13 +49,7 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
     let size = outer.size().ok_or(io::ErrorKind::Unsupported)?;
     let started = Instant::now();
     let (child, pty) = launch.start_on_pty(outer.settings(), size)?;
-    let reporter = match hub {
-        Some(hub) => {
-            let (surface, is_own) = (hub.surface.clone(), hub.own.is_some());
-            Some(Reporter::new(HubLink::start(hub)?, surface, is_own))
-        }
-        None => None,
-    };
+    let reporter = hub.map(Reporter::start).transpose()?;
     if outer.is_ours() {
         outer.make_raw()?;
     }
@@ -317,7 +310,6 @@ impl RunLoop {
         let input = self.input.read(bytes, wants, &mut keys);
         self.to_pty.push(&keys);
         if let Some(reporter) = &mut self.reporter {
-            reporter.is_active();
             reporter.input(input);
         }
     }
@@ -347,9 +339,6 @@ impl RunLoop {
         }
         if total > 0 {
             self.last_output = Instant::now();
-            if let Some(reporter) = &mut self.reporter {
-                reporter.is_active();
-            }
         }
     }
 

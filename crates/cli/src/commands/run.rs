@@ -155,7 +155,13 @@ fn hub_surface(origin: &MessageOrigin, settings: &Config) -> Option<HubSurface> 
             && settings.notify.title_mark != TitleMark::Off
             && settings.preferred_channel != Channel::NotificationsDisabled,
     });
-    Some(HubSurface { surface: SurfaceId::new(&surface), own, connect: Box::new(hub_client::quietly) })
+    let socket = context::home().ok().and_then(|home| hub_client::socket(&home));
+    Some(HubSurface {
+        surface: SurfaceId::new(&surface),
+        own,
+        connect: Box::new(hub_client::quietly),
+        socket,
+    })
 }
 
 fn workspace_here() -> String {

@@ -43,6 +43,10 @@ impl Dialing {
         self.failure.is_some_and(|(pause, _)| pause > LONGEST)
     }
 
+    pub(super) fn has_failed(&self) -> bool {
+        self.failure.is_some()
+    }
+
     /// Begins an attempt. Returns true if it may start a hub: for a report; otherwise with the first attempt, and if
     /// `restarts_hub` soon after the last hub is gone, but not again and again.
     pub(super) fn begin(&mut self, now: Instant, has_report: bool, restarts_hub: bool) -> bool {

@@ -58,12 +58,17 @@ struct Connection {
     sent: HostFacts,
     /// All facts were sent.
     is_up_to_date: bool,
-    is_present: bool,
-    moments: VecDeque<Request>,
     awaited: VecDeque<Awaited>,
     /// The hub cannot write, so it is sent no reports.
     is_unwritable: bool,
     silent_until: Option<Instant>,
+}
+
+/// Requests for the current hub, or for the one that the link is connecting to.
+#[derive(Debug, Default)]
+struct Moments {
+    is_present: bool,
+    requests: VecDeque<Request>,
 }
 
 /// The state of a link.
@@ -71,6 +76,7 @@ struct Connection {
 pub(super) struct LinkState {
     facts: HostFacts,
     reports: Reports,
+    moments: Moments,
     connection: Option<Connection>,
     last_number: u64,
     dialing: Dialing,
@@ -93,6 +99,7 @@ impl LinkState {
         Self {
             facts: HostFacts::default(),
             reports: Reports::default(),
+            moments: Moments::default(),
             connection: None,
             last_number: 0,
             dialing: Dialing::default(),
@@ -135,18 +142,30 @@ impl LinkState {
     }
 
     pub(super) fn present(&mut self) {
-        if let Some(connection) = &mut self.connection {
-            (connection.is_present, connection.is_up_to_date) = (true, false);
+        if self.is_near_hub() {
+            self.moments.is_present = true;
+            self.connection.iter_mut().for_each(|connection| connection.is_up_to_date = false);
         }
     }
 
     pub(super) fn moment(&mut self, request: Request) {
-        if let Some(connection) = &mut self.connection {
-            if connection.moments.len() >= MAX_MOMENTS {
-                connection.moments.pop_front();
+        if self.is_near_hub() {
+            let requests = &mut self.moments.requests;
+            if requests.len() >= MAX_MOMENTS {
+                requests.pop_front();
             }
-            connection.moments.push_back(request);
+            requests.push_back(request);
         }
+    }
+
+    /// Returns true if a hub is connected, or the first attempt to connect is under way.
+    fn is_near_hub(&self) -> bool {
+        self.is_connected() || !(self.dialing.has_failed() || self.is_detached())
+    }
+
+    /// Returns true if the link is not to be connected.
+    fn is_detached(&self) -> bool {
+        self.is_detached_when_empty && self.facts.surfaces.is_empty() && self.reports.is_empty()
     }
 
     /// Begins the end: what is queued is sent, and then the link ends.
@@ -170,8 +189,6 @@ impl LinkState {
             since: now,
             sent: HostFacts::default(),
             is_up_to_date: false,
-            is_present: false,
-            moments: VecDeque::new(),
             awaited: VecDeque::new(),
             is_unwritable: false,
             silent_until: None,
@@ -180,6 +197,7 @@ impl LinkState {
     }
 
     pub(super) fn connect_failed(&mut self, now: Instant) {
+        self.moments = Moments::default();
         self.dialing.failed(now);
     }
 
@@ -188,6 +206,7 @@ impl LinkState {
         let is_it = |own: &mut Connection| number.is_none_or(|number| own.number == number);
         let Some(connection) = self.connection.take_if(is_it) else { return false };
         self.reports.resend_all();
+        self.moments = Moments::default();
         self.dialing.lost(connection.since, now);
         true
     }
@@ -243,15 +262,15 @@ impl LinkState {
     /// Returns what to do now.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
         let wait = |until| Step::Wait { until, is_watching: false };
-        let is_empty = self.facts.surfaces.is_empty() && self.reports.is_empty();
-        let is_detached = self.is_detached_when_empty && is_empty;
+        let is_detached = self.is_detached();
         let Some(connection) = &mut self.connection else { return self.dial(now, is_detached) };
         if let Some(until) = connection.silent_until.filter(|until| *until > now) {
             return wait(Some(until));
         }
         let unanswered = connection.awaited.len();
         if unanswered < MAX_UNANSWERED
-            && let Some((request, awaited)) = connection.next_request(&self.facts, &mut self.reports)
+            && let Some((request, awaited)) =
+                connection.next_request(&self.facts, &mut self.reports, &mut self.moments)
         {
             connection.awaited.push_back(awaited);
             return Step::Send(request);
@@ -289,9 +308,14 @@ impl LinkState {
 
 impl Connection {
     /// Returns the next request. Facts come first, because reports refer to surfaces.
-    fn next_request(&mut self, facts: &HostFacts, reports: &mut Reports) -> Option<(Request, Awaited)> {
+    fn next_request(
+        &mut self,
+        facts: &HostFacts,
+        reports: &mut Reports,
+        moments: &mut Moments,
+    ) -> Option<(Request, Awaited)> {
         if !self.is_up_to_date {
-            if let Some(next) = self.next_fact(facts) {
+            if let Some(next) = self.next_fact(facts, &mut moments.is_present) {
                 return Some(next);
             }
             // A surface is closed after the reports about it.
@@ -308,7 +332,7 @@ impl Connection {
                 ));
             }
         }
-        if let Some(moment) = self.moments.pop_front() {
+        if let Some(moment) = moments.requests.pop_front() {
             return Some((moment, Awaited::Moment));
         }
         let (number, report) = if self.is_unwritable { None } else { reports.next_unsent() }?;
@@ -317,7 +341,7 @@ impl Connection {
     }
 
     /// Returns the next surfaces that were opened or changed, or the views.
-    fn next_fact(&mut self, facts: &HostFacts) -> Option<(Request, Awaited)> {
+    fn next_fact(&mut self, facts: &HostFacts, is_present: &mut bool) -> Option<(Request, Awaited)> {
         let sent = &mut self.sent;
         let changed = facts.surfaces.iter().filter(|(surface, own)| sent.surfaces.get(*surface) != Some(own));
         let changed: Vec<(String, Value)> =
@@ -328,7 +352,7 @@ impl Connection {
             let params = json!({ "surfaces": described });
             return Some((Request { method: "surface.opened", params }, Awaited::Surfaces(surfaces)));
         }
-        let is_present = std::mem::take(&mut self.is_present);
+        let is_present = std::mem::take(is_present);
         let views = facts.views.as_ref().filter(|views| is_present || sent.views.as_ref() != Some(views))?;
         sent.views = Some(views.clone());
         let mut params = views.clone();

@@ -64,9 +64,12 @@ fn a_fact_that_was_replaced_before_it_was_sent_is_not_sent() {
 
 #[test]
 fn presence_and_moments_are_for_the_hub_of_the_moment() {
-    let (mut link, now) = connected();
+    let (mut link, now) = (LinkState::new(true, false), Instant::now());
     link.set_facts(facts(&[]));
     link.present();
+    // It is about to connect.
+    assert_eq!(link.next_step(now), Step::Connect { may_start: true });
+    link.connected(now);
     let Step::Send(looks) = link.next_step(now) else { panic!("the person is present") };
     assert_eq!(looks.params, json!({ "views": [], "present": true }));
     link.present();
