@@ -7,14 +7,15 @@ use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use ringer_core::message::SurfaceId;
+use ringer_ipc::{HostFacts, HostLink, HostOptions, HubClient, LinkEvent};
 use ringer_journal::{Home, ProcessStat};
 use ringer_platform::clear_wakes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use serde_json::{Value, json};
 
 use crate::display::{ActiveWindow, Display, DisplayError, DisplayEvent, WindowId};
 use crate::display_name::DisplayName;
-use crate::hub_side::HubSide;
 use crate::kitties::Kitties;
 use crate::kitty::{KittyAddress, KittyError};
 use crate::kitty_marks::KittyMarks;
@@ -50,7 +51,7 @@ pub(crate) struct Host {
     waker: Waker,
     log: Box<dyn Fn(String) + Send>,
     logged: BTreeSet<String>,
-    hub: HubSide,
+    hub: HostLink,
     surfaces: BTreeMap<SurfaceId, Surface>,
     unusable: UnusableSurfaces,
     displays: BTreeMap<DisplayName, Display>,
@@ -64,7 +65,7 @@ pub(crate) struct Host {
 impl Host {
     pub(crate) fn new(home: Home, waker: Waker, log: Box<dyn Fn(String) + Send>) -> Self {
         Self {
-            hub: HubSide::new(home, waker.clone()),
+            hub: start_link(home, waker.clone()),
             waker,
             log,
             logged: BTreeSet::new(),
@@ -92,7 +93,6 @@ impl Host {
                         self.marks.ring(&surface_id, lit);
                     }
                     Wakeup::TitleMarks(are_on) => self.marks.set_enabled(are_on),
-                    Wakeup::HubGone(connection) => self.hub.connection_lost(connection),
                     Wakeup::Kitty(kitty, event) => self.handle_kitty_event(&kitty, event),
                 }
             }
@@ -115,14 +115,16 @@ impl Host {
         let visibility = self.visibility();
         let shown_in = self.surfaces.iter().map(|(id, surface)| (id, &surface.shown_in));
         self.marks.update(shown_in, &self.kitties, |kitty| self.listed.contains_key(kitty));
-        self.hub.report(self.surfaces.iter().map(|(id, surface)| (id, surface.tty.as_str())), &visibility);
+        self.hub.set_facts(self.facts(&visibility));
         let listed = std::mem::take(&mut self.listed);
         for surface in &visibility.glanced_at {
             if let Some(SurfaceWindow::Kitty { kitty, .. }) =
                 self.surfaces.get(surface).map(|own| &own.shown_in)
                 && let Some(requested_ms) = listed.get(kitty)
             {
-                self.hub.report_glance(surface, *requested_ms);
+                // It would not be noticed when the person looks away, so this says nothing about later notifications.
+                let glance = json!({ "surface_id": surface, "at_ms": requested_ms });
+                self.hub.moment("surface.glanced", glance);
             }
         }
         let surfaces = &self.surfaces;
@@ -133,10 +135,22 @@ impl Host {
         self.displays.retain(|name, _| shown_in().any(|shown_in| shown_in.display() == Some(name)));
     }
 
+    fn facts(&self, visibility: &Visibility) -> HostFacts {
+        let describe = |(id, surface): (&SurfaceId, &Surface)| {
+            let reports_looks = !visibility.unreported.contains(id);
+            let described = json!({ "surface_id": id, "tty": surface.tty, "reports_looks": reports_looks });
+            (id.to_string(), described)
+        };
+        // Each surface is its own client: it has its own window.
+        let view = |surface: &SurfaceId| json!({ "client": surface, "surface_id": surface });
+        let views: Vec<Value> = visibility.looked_at.iter().map(view).collect();
+        let views = Some(json!({ "views": views }));
+        HostFacts { surfaces: self.surfaces.iter().map(describe).collect(), views }
+    }
+
     /// Waits until something happens.
     fn wait(&mut self, polled: &UnixStream) {
-        let deadline =
-            self.pending_focus.iter().map(|focus| focus.deadline).chain(self.hub.next_deadline()).min();
+        let deadline = self.pending_focus.iter().map(|focus| focus.deadline).min();
         let left = deadline.map(|at| at.saturating_duration_since(Instant::now()));
         let left = left.and_then(|left| Timespec::try_from(left).ok());
         let ends = self.surfaces.values().map(|surface| surface.leader_fd.as_fd());
@@ -189,7 +203,11 @@ impl Host {
     /// windows a moment later.
     fn focus_succeeded(&mut self, surface: &SurfaceId) {
         self.update_hub();
-        self.hub.answer_focus(surface, &Ok(()));
+        self.answer_focus(surface, None);
+    }
+
+    fn answer_focus(&self, surface: &SurfaceId, why: Option<&str>) {
+        self.hub.moment("surface.focused", json!({ "surface_id": surface, "why": why }));
     }
 
     fn add(&mut self, surface: SurfaceId, terminal: Terminal, shown_in: SurfaceWindow) {
@@ -389,7 +407,7 @@ impl Host {
         let deadline = Instant::now() + FOCUS_TIMEOUT;
         self.pending_focus.retain(|focus| focus.surface != surface);
         match self.surfaces.get(&surface).map(|own| own.shown_in.clone()) {
-            None => self.hub.answer_focus(&surface, &Err("its window was closed".to_owned())),
+            None => self.answer_focus(&surface, Some("its window was closed")),
             Some(SurfaceWindow::Window { display, window, .. }) => {
                 self.activate(surface, display, window, deadline);
             }
@@ -400,7 +418,7 @@ impl Host {
                         worker.focus(surface.clone(), window);
                         self.pending_focus.push(PendingFocus { surface, window: None, deadline });
                     }
-                    _ => self.hub.answer_focus(&surface, &Err("kitty does not answer".to_owned())),
+                    _ => self.answer_focus(&surface, Some("kitty does not answer")),
                 }
             }
         }
@@ -411,7 +429,7 @@ impl Host {
         let Some(at) = self.pending_focus.iter().position(|focus| focus.surface == surface) else { return };
         if let Err(error) = result {
             self.pending_focus.remove(at);
-            return self.hub.answer_focus(&surface, &Err(format!("kitty: {error}")));
+            return self.answer_focus(&surface, Some(&format!("kitty: {error}")));
         }
         self.kitties.set_outdated(address);
         let display = self.surfaces.get(&surface).and_then(|own| own.shown_in.display().cloned());
@@ -429,8 +447,8 @@ impl Host {
     fn activate(&mut self, surface: SurfaceId, name: DisplayName, window: WindowId, deadline: Instant) {
         let result = self.on_display(&name, |display| Ok((display.active(), display.activate(window)?)));
         match result {
-            None => self.hub.answer_focus(&surface, &Err(format!("display {name} does not answer"))),
-            Some((_, Err(why))) => self.hub.answer_focus(&surface, &Err(why.to_owned())),
+            None => self.answer_focus(&surface, Some(&format!("display {name} does not answer"))),
+            Some((_, Err(why))) => self.answer_focus(&surface, Some(why)),
             Some((active, Ok(()))) if active == ActiveWindow::Known(window) => self.focus_succeeded(&surface),
             Some(_) => {
                 self.pending_focus.push(PendingFocus { surface, window: Some((name, window)), deadline });
@@ -441,14 +459,32 @@ impl Host {
     /// Answers focus commands whose timeout has passed.
     fn expire_pending_focus(&mut self) {
         let now = Instant::now();
-        for focus in self.pending_focus.extract_if(.., |focus| focus.deadline <= now) {
+        let late: Vec<PendingFocus> =
+            self.pending_focus.extract_if(.., |focus| focus.deadline <= now).collect();
+        for focus in late {
             let why = match focus.window {
                 Some(_) => "the window manager did not bring it to the front",
                 None => "kitty went to its tab, but the desktop did not bring the window to the front",
             };
-            self.hub.answer_focus(&focus.surface, &Err(why.to_owned()));
+            self.answer_focus(&focus.surface, Some(why));
         }
     }
+}
+
+/// Connects to the hub, in whose process this runs, while there is a surface to report.
+fn start_link(home: Home, waker: Waker) -> HostLink {
+    let options = HostOptions {
+        attach: json!({ "name": "window", "can_focus": true, "draws_rings": false }),
+        connect: Box::new(move |_| HubClient::connect(&home).ok()),
+        socket: None,
+        restarts_hub: false,
+        is_detached_when_empty: true,
+    };
+    HostLink::start(options, move |event| {
+        if let LinkEvent::Order(command) = event {
+            waker.wake(Wakeup::Command(command));
+        }
+    })
 }
 
 /// How long a surface without a usable window is ignored.

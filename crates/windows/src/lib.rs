@@ -16,7 +16,6 @@
 mod display;
 mod display_name;
 mod host;
-mod hub_side;
 mod inspect;
 mod kitties;
 mod kitty;

@@ -27,8 +27,6 @@ pub(crate) enum Wakeup {
     Command(HostCommand),
     /// Title marks were turned on or off.
     TitleMarks(bool),
-    /// The hub connection with this number has ended.
-    HubGone(u64),
     Kitty(KittyAddress, KittyEvent),
 }
 
@@ -48,10 +46,5 @@ impl Waker {
         // The thread ends only with the process.
         let _ = self.sender.send(wakeup);
         ringer_platform::wake(&self.wakes);
-    }
-
-    /// Passes on a command from the hub connection with this number; `None` if the connection has ended.
-    pub(crate) fn hub(&self, connection: u64, command: Option<HostCommand>) {
-        self.wake(command.map_or(Wakeup::HubGone(connection), Wakeup::Command));
     }
 }
