@@ -103,7 +103,7 @@ impl Shared {
 }
 
 impl HostLink {
-    /// Starts the link. `events` is called on its threads; it must return at once and not call the link.
+    /// Starts the threads. `events` is called on its threads; it must return at once and not call the link.
     pub fn start<Order: DeserializeOwned + 'static>(
         options: HostOptions,
         events: impl Fn(LinkEvent<Order>) + Send + Sync + 'static,
@@ -120,6 +120,11 @@ impl HostLink {
         };
         thread::spawn(move || sender.run());
         Self { shared }
+    }
+
+    /// Begins to connect. Until then a host describes its surfaces, because reports follow the surfaces that they name.
+    pub fn begin(&self) {
+        self.shared.change(LinkState::begin);
     }
 
     /// Returns true if a hub is connected.

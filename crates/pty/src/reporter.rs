@@ -106,6 +106,7 @@ impl Reporter {
             facts.surfaces.insert(surface.to_string(), opened);
         }
         link.set_facts(facts.clone());
+        link.begin();
         Ok(Self {
             link,
             is_lit,

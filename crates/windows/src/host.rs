@@ -480,11 +480,13 @@ fn start_link(home: Home, waker: Waker) -> HostLink {
         restarts_hub: false,
         is_detached_when_empty: true,
     };
-    HostLink::start(options, move |event| {
+    let link = HostLink::start(options, move |event| {
         if let LinkEvent::Order(command) = event {
             waker.wake(Wakeup::Command(command));
         }
-    })
+    });
+    link.begin();
+    link
 }
 
 /// How long a surface without a usable window is ignored.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use ringer_core::message::ShownKind;
+use ringer_ipc::{HostFacts, ReportMethod};
 use ringer_ui::ProgramQuestion;
 use serde::Deserialize;
 use serde_json::Value;
@@ -45,8 +46,14 @@ pub(crate) enum Effect {
     },
     /// Close a question of the program of a pane without an answer.
     CloseQuestion { pane: PaneId, number: QuestionNumber },
+    /// The hub's facts have changed.
+    SetFacts(HostFacts),
     /// Send a report to the hub.
-    Tell { method: &'static str, params: Value },
+    Report { method: ReportMethod, params: Value },
+    /// Tell the hub that the person is here.
+    ReportPresence,
+    /// Answer a focus order of the hub.
+    AnswerFocus(Value),
 }
 
 /// The number of a question, unique within its pane while the server runs.

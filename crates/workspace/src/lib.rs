@@ -56,7 +56,6 @@ mod workspace;
 pub use actions::PaneKeys;
 pub use address::Places;
 pub use client::{ClientError, ClientSettings, Surroundings, attach, request, running_server};
-pub use hub_host::Connect;
 pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use layout::SplitDirection;
 pub use protocol::{Answer, PaneListed, Request};

@@ -4,9 +4,9 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use ringer_ipc::KeptReport;
 use serde::{Deserialize, Serialize};
 
-use crate::hub_host::KeptReport;
 use crate::layout::PaneId;
 use crate::pane::Pane;
 use crate::state::State;
@@ -26,7 +26,7 @@ pub(crate) struct SavedSession {
     pub(crate) shown: Option<String>,
     /// Reports of programs that the hub has not answered.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub(crate) unheard: Vec<KeptReport>,
+    pub(crate) unanswered: Vec<KeptReport>,
     /// The directory of the saved screens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) screens: Option<PathBuf>,
@@ -63,10 +63,17 @@ impl SavedPane {
 }
 
 impl SavedSession {
-    pub(crate) fn of(state: &State, unheard: Vec<KeptReport>) -> Self {
+    pub(crate) fn of(state: &State, unanswered: Vec<KeptReport>) -> Self {
         let panes = state.panes().map(SavedPane::of).collect();
         let shown = state.last_shown().map(str::to_owned);
-        Self { version: VERSION, workspaces: state.saved_workspaces(), panes, shown, unheard, screens: None }
+        Self {
+            version: VERSION,
+            workspaces: state.saved_workspaces(),
+            panes,
+            shown,
+            unanswered,
+            screens: None,
+        }
     }
 
     /// Reads a session. Returns `None` if there is no file, and an error of the kind `Unsupported` if a newer version wrote it.
@@ -111,7 +118,7 @@ mod tests {
             workspaces: vec![workspace],
             panes: vec![pane],
             shown: None,
-            unheard: Vec::new(),
+            unanswered: Vec::new(),
             screens: Some(directory.path().join("screens")),
         };
         fs::write(&path, saved.to_bytes().unwrap()).unwrap();

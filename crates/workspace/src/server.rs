@@ -26,6 +26,7 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
+use ringer_ipc::{Connect, LinkEvent};
 use ringer_journal::IdSource;
 use ringer_platform::{clear_wakes, wake_pair};
 use ringer_pty::keeper::{KeeperClient, KeptPane};
@@ -41,7 +42,7 @@ use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
 use crate::actions::PaneKeys;
 use crate::address::Places;
-use crate::hub_host::{Connect, HubEvent, HubHost};
+use crate::hub_host::{HubEvent, HubHost};
 use crate::layout::PaneId;
 use crate::protocol::{Bye, Frame, FrameKind};
 use crate::saved_session::SavedSession;
@@ -124,6 +125,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         start_keeper,
     };
     server.adopt(kept, now);
+    server.hub.link.begin();
     let _ = std::fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket)?;
     std::fs::set_permissions(&socket, std::fs::Permissions::from_mode(0o600))?;
@@ -257,8 +259,8 @@ impl Server {
             for pane in &ended {
                 self.written(pane);
             }
-            let effects = self.state.tick(now);
-            self.perform(effects);
+            let facts = self.state.tick(now);
+            self.perform(facts.into_iter().collect());
             // Before drawing: everything that the person has seen must survive a crash.
             self.tell_shown();
             self.save_changed_session();
@@ -283,33 +285,25 @@ impl Server {
     }
 
     fn hear_hub(&mut self, now: Instant) {
-        let events = self.hub.events();
-        // Without events, the wakeup means that the hub acknowledged requests, which need not be saved any more.
-        if events.is_empty() && self.saver.has_unheard() {
-            self.saver.save_session_at(now);
-        }
-        if events.is_empty() {
-            return;
-        }
-        for event in events {
+        for event in self.hub.events() {
             match event {
-                HubEvent::Connected => {
-                    let effects = self.state.hub_connected();
-                    self.perform(effects);
-                }
-                HubEvent::Lost => {
-                    self.state.hub_lost();
-                    // The thread that sends to the hub notices the loss only when it sends something.
-                    self.tell_hub("ping", serde_json::Value::Null);
-                }
-                HubEvent::Order(order) => {
+                HubEvent::Link(LinkEvent::Connected) => self.state.hub_connected(),
+                HubEvent::Link(LinkEvent::Lost) => self.state.hub_lost(),
+                HubEvent::Link(LinkEvent::Order(order)) => {
                     let effects = self.state.order(order, now);
                     self.perform(effects);
                 }
+                HubEvent::Link(LinkEvent::Answered) => {
+                    // The report need not be saved any more.
+                    if self.saver.has_unanswered() {
+                        self.saver.save_session_at(now);
+                    }
+                    continue;
+                }
                 HubEvent::Agents(agents) => self.state.agents(&agents),
             }
+            self.changed();
         }
-        self.changed();
     }
 
     /// Serves the pane that the person types into first, and draws it before the others are read.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ringer_ipc::{HostFacts, ReportMethod};
 use ringer_pty::Ending;
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ const TYPED_AGAIN: Duration = Duration::from_secs(10);
 
 fn heard(pane: &PaneId, mut params: Value) -> Effect {
     params["surface_id"] = json!(surface_of(pane));
-    Effect::Tell { method: "surface.heard", params }
+    Effect::Report { method: ReportMethod::Heard, params }
 }
 
 /// Reports to the hub that a program ended with an error, or could not be started.
@@ -53,12 +54,13 @@ pub(crate) struct State {
     new_id: Box<dyn FnMut() -> String>,
     toast: Option<String>,
     indicators: BTreeMap<String, String>,
-    last_sent: LastSent,
+    /// The facts that the hub is to know.
+    facts: HostFacts,
     /// The time of the last event.
     now: Instant,
     /// The workspace for the next window, if no window is open.
     last_shown: Option<String>,
-    typed_told: Option<Instant>,
+    presence_reported: Option<Instant>,
     /// The panes whose programs were last told that they have the focus.
     in_focus: BTreeSet<PaneId>,
     /// Output has changed a pane's description: its title, progress, directory or scroll position.
@@ -75,10 +77,10 @@ impl State {
             new_id,
             toast: None,
             indicators: BTreeMap::new(),
-            last_sent: LastSent::default(),
+            facts: HostFacts::default(),
             now,
             last_shown: None,
-            typed_told: None,
+            presence_reported: None,
             in_focus: BTreeSet::new(),
             is_description_changed: false,
         }
@@ -314,7 +316,7 @@ impl State {
         self.end_stale_modes();
         self.keep_sidebars();
         effects.extend(self.tell_focus());
-        effects.extend(self.tell_hub());
+        effects.extend(self.update_facts());
         effects
     }
 
@@ -338,13 +340,6 @@ impl State {
             .or_else(own)
             .unwrap_or_else(|| PathBuf::from("/"))
     }
-}
-
-/// The last reports to the hub, so that only changes are sent. Empty for a new hub.
-#[derive(Debug, Default)]
-struct LastSent {
-    surfaces: BTreeMap<String, Value>,
-    looks: Option<Value>,
 }
 
 /// Decides whether a new pane is shown and focused. If not, the person's input continues to go to the old pane.

@@ -75,8 +75,10 @@ fn event() -> impl Strategy<Value = Event> {
 
 impl Simulation {
     fn new(restarts_hub: bool, is_detached_when_empty: bool) -> Self {
+        let mut link = LinkState::new(restarts_hub, is_detached_when_empty);
+        link.begin();
         Self {
-            link: LinkState::new(restarts_hub, is_detached_when_empty),
+            link,
             now: Instant::now(),
             facts: HostFacts::default(),
             connection: None,

@@ -82,6 +82,7 @@ pub(super) struct LinkState {
     dialing: Dialing,
     restarts_hub: bool,
     is_detached_when_empty: bool,
+    has_begun: bool,
     closing: Option<Closing>,
 }
 
@@ -105,8 +106,13 @@ impl LinkState {
             dialing: Dialing::default(),
             restarts_hub,
             is_detached_when_empty,
+            has_begun: false,
             closing: None,
         }
+    }
+
+    pub(super) fn begin(&mut self) {
+        self.has_begun = true;
     }
 
     pub(super) fn is_connected(&self) -> bool {
@@ -165,7 +171,8 @@ impl LinkState {
 
     /// Returns true if the link is not to be connected.
     fn is_detached(&self) -> bool {
-        self.is_detached_when_empty && self.facts.surfaces.is_empty() && self.reports.is_empty()
+        let is_empty = self.facts.surfaces.is_empty() && self.reports.is_empty();
+        !self.has_begun || (self.is_detached_when_empty && is_empty)
     }
 
     /// Begins the end: what is queued is sent, and then the link ends.

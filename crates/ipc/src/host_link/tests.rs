@@ -24,6 +24,8 @@ fn report(surface: &str) -> HostReport {
 /// A link with a connection.
 fn connected() -> (LinkState, Instant) {
     let (mut link, now) = (LinkState::new(true, false), Instant::now());
+    assert_eq!(link.next_step(now), Step::Wait { until: None, is_watching: false });
+    link.begin();
     assert_eq!(link.next_step(now), Step::Connect { may_start: true });
     link.connected(now);
     (link, now)
@@ -65,6 +67,7 @@ fn a_fact_that_was_replaced_before_it_was_sent_is_not_sent() {
 #[test]
 fn presence_and_moments_are_for_the_hub_of_the_moment() {
     let (mut link, now) = (LinkState::new(true, false), Instant::now());
+    link.begin();
     link.set_facts(facts(&[]));
     link.present();
     // It is about to connect.
@@ -183,6 +186,7 @@ fn a_report_that_a_hub_did_not_answer_goes_to_the_next_one_after_the_facts() {
     let (_directory, home, socket) = home();
     let (link, events) = start(home, socket.clone());
     link.set_facts(facts(&["a"]));
+    link.begin();
     link.report(ReportMethod::Heard, json!({ "surface_id": "a", "body": "done" }));
     let listener = UnixListener::bind(&socket).unwrap();
     let methods = ["surface.opened", "surface.looks", "surface.heard"];
@@ -221,6 +225,7 @@ fn a_host_never_waits_and_of_too_many_reports_the_newest_come_in_their_order() {
     let (_directory, home, socket) = home();
     let listener = UnixListener::bind(&socket).unwrap();
     let (link, events) = start(home, socket);
+    link.begin();
     let mut hub = next_host(&listener);
     expect(&events, &LinkEvent::Connected);
     // This hub reads nothing.

@@ -6,7 +6,6 @@ use std::path::PathBuf;
 use ringer_pty::keeper::StartPane;
 use ringer_term::{EmulatedTerminal, Env, SpawnLocation, Terminator, copy_to_clipboard, spawn_env};
 use ringer_ui::ProgramQuestion;
-use serde_json::Value;
 
 use super::Server;
 use crate::effect::{Effect, QuestionNumber, QuestionOutcome};
@@ -72,14 +71,14 @@ impl Server {
                     self.ask(&pane, number, *question, replaces);
                 }
                 Effect::CloseQuestion { pane, number } => self.questions.close(pane, number),
-                Effect::Tell { method, params } => self.tell_hub(method, params),
+                Effect::SetFacts(facts) => self.hub.link.set_facts(facts),
+                Effect::Report { method, params } => {
+                    let kept = self.hub.link.report(method, params);
+                    self.saver.save_session_at(kept);
+                }
+                Effect::ReportPresence => self.hub.link.present(),
+                Effect::AnswerFocus(answer) => self.hub.link.moment("surface.focused", answer),
             }
-        }
-    }
-
-    pub(super) fn tell_hub(&mut self, method: &'static str, params: Value) {
-        if let Some(kept) = self.hub.tell(method, params) {
-            self.saver.save_session_at(kept);
         }
     }
 

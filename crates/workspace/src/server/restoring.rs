@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
+use ringer_ipc::{KeptReport, ReportMethod};
 use ringer_pty::keeper::KeptPane;
 use serde_json::json;
 
@@ -13,7 +14,6 @@ use super::note::Note;
 use super::program::Program;
 use crate::effect::Effect;
 use crate::emulator::Size;
-use crate::hub_host::KeptReport;
 use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
 use crate::layout::PaneId;
 use crate::pane::{Pane, surface_of};
@@ -23,12 +23,12 @@ use crate::set_aside::UnusableSession;
 use crate::snapshot::saved_size;
 use crate::view::{ClientFacts, ClientId, Mode};
 
-/// Returns true if the effect is a report that the last server had saved as unanswered, and that was sent again. The report is
+/// Returns true if the effect is a report that the last server had saved as unanswered, and that was adopted. The report is
 /// removed from the list, so that it stands for one effect only.
-fn take_told(told: &mut Vec<KeptReport>, effect: &Effect) -> bool {
-    let Effect::Tell { method, params } = effect else { return false };
-    let found = told.iter().position(|report| report.is(method, params));
-    found.map(|at| told.remove(at)).is_some()
+fn take_adopted(adopted: &mut Vec<KeptReport>, effect: &Effect) -> bool {
+    let Effect::Report { method, params } = effect else { return false };
+    let found = adopted.iter().position(|report| report.is(*method, params));
+    found.map(|at| adopted.remove(at)).is_some()
 }
 
 impl Server {
@@ -42,9 +42,10 @@ impl Server {
             self.unrestored = saved.filter(|saved| !saved.panes.is_empty());
             return;
         }
-        let mut unheard = saved.as_ref().map(|saved| saved.unheard.clone()).unwrap_or_default();
-        for (method, params) in unheard.iter().filter_map(KeptReport::request) {
-            self.tell_hub(method, params);
+        let mut adopted = saved.as_ref().map(|saved| saved.unanswered.clone()).unwrap_or_default();
+        for report in adopted.clone() {
+            let kept = self.hub.link.adopt(report);
+            self.saver.save_session_at(kept);
         }
         if let Some(saved) = &saved {
             self.state.restore(saved.workspaces.clone(), saved.shown.clone());
@@ -85,7 +86,7 @@ impl Server {
             drop(told.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
             let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
-            effects.retain(|effect| !take_told(&mut unheard, effect));
+            effects.retain(|effect| !take_adopted(&mut adopted, effect));
             self.perform(effects);
             // Full-screen programs redraw when their size changes.
             program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
@@ -105,7 +106,7 @@ impl Server {
         // last.
         for (pane, ending) in endings {
             let mut effects = self.state.ended(&pane, ending, now);
-            effects.retain(|effect| !take_told(&mut unheard, effect));
+            effects.retain(|effect| !take_adopted(&mut adopted, effect));
             self.perform(effects);
         }
         self.save_session();
@@ -172,6 +173,7 @@ impl Server {
     /// Returns the report that a pane was unread in the previous session, if it was.
     pub(super) fn take_restored_unread(&mut self, pane: &PaneId) -> Option<Effect> {
         let params = json!({ "surface_id": surface_of(pane), "restored": true });
-        self.restored_unread.remove(pane).then_some(Effect::Tell { method: "surface.unread", params })
+        let report = Effect::Report { method: ReportMethod::Unread, params };
+        self.restored_unread.remove(pane).then_some(report)
     }
 }

@@ -142,8 +142,8 @@ impl Saver {
     }
 
     /// Returns true if the saved session contains reports that the hub has not answered.
-    pub(super) fn has_unheard(&self) -> bool {
-        self.newest().is_some_and(|session| !session.unheard.is_empty())
+    pub(super) fn has_unanswered(&self) -> bool {
+        self.newest().is_some_and(|session| !session.unanswered.is_empty())
     }
 
     fn newest(&self) -> Option<&SavedSession> {

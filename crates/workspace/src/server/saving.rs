@@ -102,7 +102,7 @@ impl Server {
             self.note_changes();
         }
         let now = Instant::now();
-        let mut session = SavedSession::of(&self.state, self.hub.unanswered(now));
+        let mut session = SavedSession::of(&self.state, self.hub.link.kept_reports(now));
         session.screens = Some(self.places.screens().to_owned());
         self.saver.save_session(session, now);
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Instant;
 
+use ringer_ipc::HostFacts;
 use ringer_term::sanitise_line;
 use ringer_ui::Agent;
 use serde_json::{Value, json};
@@ -12,13 +13,12 @@ use crate::effect::{Effect, HubOrder};
 use crate::layout::PaneId;
 use crate::pane::{Pane, PaneAgent, PaneEvent, Ring, surface_of};
 use crate::sidebar_page::{Row, SidebarPage};
-use crate::state::LastSent;
 use crate::view::{ClientId, View};
 use crate::workspace::Workspace;
 
 impl State {
-    /// Reports what has changed since the last report: opened, closed and changed panes, and what the person looks at.
-    pub(super) fn tell_hub(&mut self) -> Vec<Effect> {
+    /// Updates the hub's facts: the panes, and what the person looks at.
+    pub(super) fn update_facts(&mut self) -> Option<Effect> {
         let parent = self.latest_client().and_then(|client| self.views.get(&client)?.facts.surface.clone());
         let mut surfaces = BTreeMap::new();
         for workspace in &self.workspaces {
@@ -32,27 +32,11 @@ impl State {
                 surfaces.insert(pane.surface(), pane.described(&workspace.id, &place, parent.as_deref()));
             }
         }
-        let tell = |method, params| Effect::Tell { method, params };
-        let mut effects = Vec::new();
-        for gone in self.last_sent.surfaces.keys().filter(|surface| !surfaces.contains_key(*surface)) {
-            effects.push(tell("surface.closed", json!({ "surface_id": gone })));
-        }
-        for (surface, described) in &surfaces {
-            match self.last_sent.surfaces.get(surface) {
-                None => effects.push(tell("surface.opened", described.clone())),
-                Some(before) if before != described => {
-                    effects.push(tell("surface.changed", described.clone()));
-                }
-                Some(_) => {}
-            }
-        }
-        self.last_sent.surfaces = surfaces;
-        let looks = self.looks();
-        if self.last_sent.looks.as_ref() != Some(&looks) {
-            effects.push(tell("surface.looks", looks.clone()));
-            self.last_sent.looks = Some(looks);
-        }
-        effects
+        let facts = HostFacts { surfaces, views: Some(self.looks()) };
+        (facts != self.facts).then(|| {
+            self.facts.clone_from(&facts);
+            Effect::SetFacts(facts)
+        })
     }
 
     /// The panes that the person looks at, as far as known.
@@ -69,29 +53,23 @@ impl State {
     }
 
     /// Updates the time. In a terminal that does not report focus, a person who has not typed for a while may look elsewhere.
-    pub(crate) fn tick(&mut self, now: Instant) -> Vec<Effect> {
+    pub(crate) fn tick(&mut self, now: Instant) -> Option<Effect> {
         self.now = self.now.max(now);
         let is_over = |view: &View| view.looks_until().is_some_and(|until| until <= now);
-        let is_news = || self.last_sent.looks.as_ref().is_some_and(|told| *told != self.looks());
-        if self.views.values().any(is_over) && is_news() { self.tell_hub() } else { Vec::new() }
+        if self.views.values().any(is_over) { self.update_facts() } else { None }
     }
 
     /// Reports that the person types, at most every [`TYPED_AGAIN`].
     pub(super) fn typed(&mut self, now: Instant) -> Option<Effect> {
-        let is_due = self.typed_told.is_none_or(|at| now.saturating_duration_since(at) >= TYPED_AGAIN);
+        let is_due = self.presence_reported.is_none_or(|at| now.saturating_duration_since(at) >= TYPED_AGAIN);
         is_due.then(|| {
-            self.typed_told = Some(now);
-            let mut params = self.looks();
-            params["present"] = json!(true);
-            Effect::Tell { method: "surface.looks", params }
+            self.presence_reported = Some(now);
+            Effect::ReportPresence
         })
     }
 
-    /// Reports everything to a new hub.
-    pub(crate) fn hub_connected(&mut self) -> Vec<Effect> {
-        self.last_sent = LastSent::default();
+    pub(crate) fn hub_connected(&mut self) {
         self.panes.values_mut().for_each(Pane::find_hub);
-        self.tell_hub()
     }
 
     /// Removes all rings, badges, toasts and indicators, because there is no hub.
@@ -156,7 +134,7 @@ impl State {
             }
             (_, None) => answer["why"] = json!("the pane is closed"),
         }
-        effects.push(Effect::Tell { method: "surface.focused", params: answer });
+        effects.push(Effect::AnswerFocus(answer));
         effects
     }
 

@@ -51,8 +51,8 @@ struct Simulation {
     clients: u64,
     /// Panes whose programs have not started yet.
     starting: BTreeSet<PaneId>,
-    /// The surfaces that the hub knows.
-    told: BTreeSet<String>,
+    /// The surfaces that the hub is to know.
+    described: BTreeSet<String>,
     /// Open questions.
     asked: BTreeSet<(PaneId, QuestionNumber)>,
     steps: u64,
@@ -73,7 +73,7 @@ impl Simulation {
             windows: BTreeMap::new(),
             clients: 0,
             starting: BTreeSet::new(),
-            told: BTreeSet::new(),
+            described: BTreeSet::new(),
             asked: BTreeSet::new(),
             steps: 0,
         }
@@ -298,10 +298,9 @@ impl Simulation {
     fn hub(&mut self) -> Vec<Effect> {
         self.state.hub_lost();
         if self.random.one_in(2) {
-            return Vec::new();
+            self.state.hub_connected();
         }
-        self.told.clear();
-        self.state.hub_connected()
+        Vec::new()
     }
 
     /// Performs effects as the server does.
@@ -323,7 +322,7 @@ impl Simulation {
                     let effects = self.state.detach(client);
                     self.perform(effects);
                 }
-                Effect::Tell { method, params } => self.hear(method, &params),
+                Effect::SetFacts(facts) => self.described = facts.surfaces.into_keys().collect(),
                 _ => {}
             }
         }

@@ -16,6 +16,7 @@ mod windows;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ringer_ipc::{HostFacts, ReportMethod};
 use ringer_pty::Ending;
 use ringer_ui::InputParser;
 use serde_json::Value;
@@ -216,13 +217,31 @@ fn written(effects: &[Effect], to: &PaneId) -> String {
     own.collect()
 }
 
-/// The parameters of the hub requests with a method.
-fn told<'a>(effects: &'a [Effect], wanted: &str) -> Vec<&'a Value> {
+/// The parameters of the reports about programs.
+fn heard(effects: &[Effect]) -> Vec<&Value> {
     let own = effects.iter().filter_map(|effect| match effect {
-        Effect::Tell { method, params } if *method == wanted => Some(params),
+        Effect::Report { method: ReportMethod::Heard, params } => Some(params),
         _ => None,
     });
     own.collect()
+}
+
+/// The answer to a focus order.
+fn focus_answer(effects: &[Effect]) -> &Value {
+    let mut own = effects.iter().filter_map(|effect| match effect {
+        Effect::AnswerFocus(answer) => Some(answer),
+        _ => None,
+    });
+    own.next().unwrap()
+}
+
+/// The last facts, if they have changed.
+fn facts(effects: &[Effect]) -> Option<&HostFacts> {
+    let mut own = effects.iter().rev().filter_map(|effect| match effect {
+        Effect::SetFacts(facts) => Some(facts),
+        _ => None,
+    });
+    own.next()
 }
 
 /// The copied texts.

@@ -1,7 +1,5 @@
 //! The invariants.
 
-use serde_json::Value;
-
 use super::*;
 use crate::draw::draw;
 use crate::screen::{Abilities, written_marks};
@@ -9,21 +7,6 @@ use crate::style::ColourDepth;
 use crate::view::Mode;
 
 impl Simulation {
-    /// Applies a report to the hub.
-    pub(super) fn hear(&mut self, method: &str, params: &Value) {
-        let surface = params["surface_id"].as_str().unwrap_or_default().to_owned();
-        match method {
-            "surface.opened" => assert!(self.told.insert(surface.clone()), "{surface} is opened twice"),
-            "surface.closed" => {
-                assert!(self.told.remove(&surface), "{surface} is closed, but was not opened");
-            }
-            "surface.changed" => {
-                assert!(self.told.contains(&surface), "{surface} changed, but was not opened");
-            }
-            _ => {}
-        }
-    }
-
     /// Nothing is written to a program that has ended, except if its pane is closed later in the same step.
     pub(super) fn check_writes(&self, effects: &[Effect]) {
         for effect in effects {
@@ -38,7 +21,7 @@ impl Simulation {
     pub(super) fn check(&mut self) {
         self.check_workspaces();
         self.check_sizes();
-        self.check_told();
+        self.check_described();
         self.check_questions();
         let clients: Vec<ClientId> = self.windows.keys().copied().collect();
         for client in clients {
@@ -72,10 +55,10 @@ impl Simulation {
         }
     }
 
-    fn check_told(&self) {
+    fn check_described(&self) {
         let is_known = |pane: &&Pane| pane.tty.is_some() || pane.failure.is_some();
         let known = self.state.panes().filter(is_known).map(Pane::surface);
-        assert_eq!(self.told, known.collect(), "what the hub was told");
+        assert_eq!(self.described, known.collect(), "the facts for the hub");
     }
 
     /// Only running programs ask questions.

@@ -79,7 +79,7 @@ fn the_hub_goes_to_a_pane_in_the_window_that_was_used_last() {
     session.attach(2, 80, 24);
     session.prefix(2, "c");
     let effects = session.order(HubOrder::Focus { surface_id: surface(&left) });
-    assert_eq!(told(&effects, "surface.focused"), [&json!({ "surface_id": surface(&left) })]);
+    assert_eq!(focus_answer(&effects), &json!({ "surface_id": surface(&left) }));
     assert_eq!((session.focused(2), session.focused(1)), (left.clone(), left));
 }
 
@@ -88,12 +88,12 @@ fn the_hub_learns_why_it_cannot_go_to_a_pane() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.order(HubOrder::Focus { surface_id: "pane:other".to_owned() });
-    assert_eq!(told(&effects, "surface.focused")[0]["why"], "the pane is closed");
+    assert_eq!(focus_answer(&effects)["why"], "the pane is closed");
     session.state.detach(ClientId(1));
     let effects = session.order(HubOrder::Focus { surface_id: surface(&pane) });
-    let told = told(&effects, "surface.focused")[0];
-    assert_eq!(told["why"], "no window shows its workspace");
-    assert_eq!(told["hint"], "ringer attach");
+    let answer = focus_answer(&effects);
+    assert_eq!(answer["why"], "no window shows its workspace");
+    assert_eq!(answer["hint"], "ringer attach");
 }
 
 #[test]
@@ -111,31 +111,33 @@ fn orders_for_panes_that_are_not_there_change_nothing() {
 fn the_hub_is_told_of_panes_once_they_have_a_terminal_or_never_will() {
     let mut session = Session::new();
     let (left, effects) = session.state.open(OpenRequest::default(), None, session.now);
-    assert_eq!(told(&effects, "surface.opened").len(), 0, "a pane without a program is none");
+    assert!(facts(&effects).unwrap().surfaces.is_empty(), "a pane without a program is none");
     let effects = session.state.start_failed(&left, "no such program");
-    assert_eq!(told(&effects, "surface.opened")[0]["tty"], Value::Null);
+    assert_eq!(facts(&effects).unwrap().surfaces[&surface(&left)]["tty"], Value::Null);
     session.attach(1, 100, 30);
     let effects = session.prefix(1, "|");
     let right = session.focused(1);
     let workspace = &session.state.workspaces()[0].id;
     let expect = json!({ "surface_id": surface(&right), "workspace_id": workspace, "tty": "/dev/pts/1", "place": "work · pane 2" });
-    assert_eq!(told(&effects, "surface.opened"), [&expect]);
+    assert_eq!(facts(&effects).unwrap().surfaces[&surface(&right)], expect);
     session.prefix(1, "h");
     let effects = session.prefix(1, "x");
-    assert_eq!(told(&effects, "surface.closed")[0]["surface_id"], surface(&left));
-    assert_eq!(told(&effects, "surface.changed")[0]["place"], "work · pane 1");
+    let surfaces = &facts(&effects).unwrap().surfaces;
+    assert!(!surfaces.contains_key(&surface(&left)));
+    assert_eq!(surfaces[&surface(&right)]["place"], "work · pane 1");
 }
 
 #[test]
 fn a_pane_with_a_name_is_told_by_it() {
     let mut session = Session::with_shell();
-    let place = |effects: &[Effect]| told(effects, "surface.changed")[0]["place"].clone();
-    let rename = |session: &mut Session, name: &str| {
+    let pane = session.focused(1);
+    let mut rename = |name: &str| {
         session.prefix(1, ",");
-        session.input(1, &format!("{name}\r"))
+        let effects = session.input(1, &format!("{name}\r"));
+        facts(&effects).unwrap().surfaces[&surface(&pane)]["place"].clone()
     };
-    assert_eq!(place(&rename(&mut session, "tests")), "api · tests");
-    assert_eq!(place(&rename(&mut session, "")), "api · pane 1");
+    assert_eq!(rename("tests"), "api · tests");
+    assert_eq!(rename(""), "api · pane 1");
 }
 
 #[test]
@@ -143,61 +145,43 @@ fn the_hub_is_told_where_the_window_itself_is() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     session.wait(1);
-    let facts = ClientFacts { surface: Some("tmux:%3".to_owned()), ..Session::facts(80, 24) };
-    let effects = session.state.attach(ClientId(2), facts, session.now);
-    let changed = told(&effects, "surface.changed");
-    assert_eq!(
-        (&changed[0]["surface_id"], &changed[0]["parent"]),
-        (&surface(&pane).into(), &"tmux:%3".into())
-    );
+    let own = ClientFacts { surface: Some("tmux:%3".to_owned()), ..Session::facts(80, 24) };
+    let effects = session.state.attach(ClientId(2), own, session.now);
+    assert_eq!(facts(&effects).unwrap().surfaces[&surface(&pane)]["parent"], "tmux:%3");
 }
 
 #[test]
 fn the_hub_is_told_what_the_person_looks_at() {
     let (mut session, left, right) = Session::with_two();
     let looks = |pane: &PaneId| json!({ "views": [{ "client": "client 1", "surface_id": surface(pane) }], "is_complete": true });
-    let effects = session.input(1, "\x1b[I");
-    assert_eq!(told(&effects, "surface.looks"), [&looks(&right)]);
-    let effects = session.prefix(1, "h");
-    assert!(told(&effects, "surface.looks").contains(&&looks(&left)), "{effects:?}");
-    let effects = session.prefix(1, "i");
-    assert_eq!(told(&effects, "surface.looks").last().unwrap()["views"], json!([]), "the inbox hides it");
-    let effects = session.state.terminal_back(ClientId(1), session.now);
-    assert_eq!(told(&effects, "surface.looks"), [&looks(&left)]);
-    let effects = session.input(1, "\x1b[O");
-    assert_eq!(told(&effects, "surface.looks")[0]["views"], json!([]));
+    let views = |effects: &[Effect]| facts(effects).unwrap().views.clone().unwrap();
+    assert_eq!(views(&session.input(1, "\x1b[I")), looks(&right));
+    assert_eq!(views(&session.prefix(1, "h")), looks(&left));
+    assert_eq!(views(&session.prefix(1, "i"))["views"], json!([]), "the inbox hides it");
+    assert_eq!(views(&session.state.terminal_back(ClientId(1), session.now)), looks(&left));
+    assert_eq!(views(&session.input(1, "\x1b[O"))["views"], json!([]));
     session.attach(2, 80, 24);
     let effects = session.input(1, "\x1b[I");
-    assert_eq!(told(&effects, "surface.looks")[0]["is_complete"], false, "client 2 has not said anything");
+    assert_eq!(views(&effects)["is_complete"], false, "client 2 has not said anything");
 }
 
 #[test]
 fn the_hub_is_told_now_and_then_that_the_person_types() {
     let mut session = Session::with_shell();
-    let present = |effects: &[Effect]| {
-        told(effects, "surface.looks").iter().filter(|looks| looks["present"] == true).count()
-    };
-    assert_eq!(present(&session.input(1, "a")), 1);
-    assert_eq!(present(&session.input(1, "b")), 0);
+    assert!(session.input(1, "a").contains(&Effect::ReportPresence));
+    assert!(!session.input(1, "b").contains(&Effect::ReportPresence));
     session.wait(10_000);
-    assert_eq!(present(&session.input(1, "c")), 1);
+    assert!(session.input(1, "c").contains(&Effect::ReportPresence));
 }
 
 #[test]
-fn a_new_hub_is_told_everything() {
-    let (mut session, left, right) = Session::with_two();
+fn nothing_of_a_hub_is_left_when_it_is_gone() {
+    let (mut session, left, _) = Session::with_two();
     session.ring(&left);
     session.order(HubOrder::Toast { text: Some("soon gone".to_owned()) });
     session.state.hub_lost();
     assert!(!session.state.pane(&left).unwrap().ring.is_lit, "nothing rings without a hub");
     assert!(!session.footer(1).contains("soon gone"));
-    let effects = session.state.hub_connected();
-    let opened: Vec<&Value> =
-        told(&effects, "surface.opened").iter().map(|params| &params["surface_id"]).collect();
-    assert_eq!(opened, [&json!(surface(&left)), &json!(surface(&right))]);
-    assert_eq!(told(&effects, "surface.looks").len(), 1);
-    let last = effects.last().unwrap();
-    assert!(matches!(last, Effect::Tell { method: "surface.looks", .. }), "it comes last: {last:?}");
 }
 
 #[test]

@@ -108,7 +108,8 @@ fn an_answer_of_the_terminal_is_for_no_program_and_is_not_the_person() {
     {
         let effects = session.input(1, answer);
         assert_eq!(written(&effects, &pane), "", "{answer:?}");
-        assert_eq!(told(&effects, "surface.looks").len(), 0, "{answer:?}");
+        assert!(facts(&effects).is_none(), "{answer:?}");
+        assert!(!effects.contains(&Effect::ReportPresence), "{answer:?}");
     }
     assert_eq!(session.state.latest_client(), Some(ClientId(2)));
 }

@@ -13,7 +13,7 @@ fn a_shell_that_exits_closes_its_pane() {
     let (mut session, left, right) = Session::with_two();
     let effects = session.end(&right, 0);
     assert!(effects.contains(&Effect::Forget { pane: right.clone() }), "{effects:?}");
-    assert_eq!(told(&effects, "surface.closed")[0]["surface_id"], format!("pane:{right}"));
+    assert!(!facts(&effects).unwrap().surfaces.contains_key(&format!("pane:{right}")));
     assert_eq!(session.focused(1), left);
 }
 
@@ -25,7 +25,7 @@ fn a_shell_closes_its_pane_whatever_its_last_command_did() {
         session.wait(after);
         let effects = session.state.ended(&right, ending, session.now);
         let is_error = |params: &&Value| params["kind"] == "error";
-        let errors = told(&effects, "surface.heard").into_iter().filter(is_error).count();
+        let errors = heard(&effects).into_iter().filter(is_error).count();
         assert_eq!(
             (session.state.pane(&right).is_none(), errors == 0),
             (closes, closes),
@@ -65,11 +65,11 @@ fn an_unexpected_end_is_told_and_stays_on_the_screen() {
     let pane = session.open(&["/usr/bin/make"], None);
     session.output(&pane, "error: it broke");
     let effects = session.state.ended(&pane, Ending::Signal(9), session.now);
-    let heard = told(&effects, "surface.heard");
+    let heard = heard(&effects);
     let said = heard.iter().find(|params| params["title"] == "make").unwrap();
     assert_eq!((&said["body"], &said["kind"]), (&"ended by SIGKILL".into(), &"error".into()));
     assert_eq!(said["surface_id"], format!("pane:{pane}"));
-    assert_eq!(told(&effects, "surface.closed").len(), 0);
+    assert!(facts(&effects).is_none_or(|own| own.surfaces.contains_key(&format!("pane:{pane}"))));
     let drawn = session.drawn(1);
     assert!(
         drawn.text().contains("error: it broke") && drawn.text().contains("ended by SIGKILL"),
@@ -85,19 +85,14 @@ fn a_program_that_cannot_be_started_is_told_once_the_hub_knows_its_pane() {
     session.can_start = false;
     let effects = session.prefix(1, "|");
     let pane = session.focused(1);
-    let told: Vec<(&str, &Value)> = effects
-        .iter()
-        .filter_map(|effect| match effect {
-            Effect::Tell { method, params } => Some((*method, params)),
-            _ => None,
-        })
-        .filter(|(_, params)| params["surface_id"] == format!("pane:{pane}"))
-        .collect();
-    assert_eq!(
-        told.iter().map(|(method, _)| *method).collect::<Vec<_>>(),
-        ["surface.opened", "surface.heard"]
-    );
-    let heard = told[1].1;
+    let surface = format!("pane:{pane}");
+    let is_described =
+        |effect: &Effect| matches!(effect, Effect::SetFacts(facts) if facts.surfaces.contains_key(&surface));
+    let is_report = |effect: &Effect| matches!(effect, Effect::Report { .. });
+    let (described, reported) = (effects.iter().position(is_described), effects.iter().position(is_report));
+    assert!(described.is_some() && described < reported, "{effects:?}");
+    let heard = heard(&effects)[0];
+    assert_eq!(heard["surface_id"], surface);
     assert_eq!((&heard["body"], &heard["kind"]), (&"no such program".into(), &"error".into()));
 }
 
@@ -106,7 +101,7 @@ fn a_command_that_succeeds_stays_and_is_not_told() {
     let mut session = Session::with_shell();
     let pane = session.open(&["true"], None);
     let effects = session.end(&pane, 0);
-    assert_eq!(told(&effects, "surface.heard"), Vec::<&Value>::new());
+    assert_eq!(heard(&effects), Vec::<&Value>::new());
     assert!(session.state.pane(&pane).is_some());
 }
 
@@ -115,7 +110,7 @@ fn a_shell_that_cannot_begin_stays() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.end(&pane, 1);
-    assert_eq!((leaving(&effects), told(&effects, "surface.heard").len()), (Vec::new(), 1));
+    assert_eq!((leaving(&effects), heard(&effects).len()), (Vec::new(), 1));
     assert_eq!(session.focused(1), pane);
 }
 
@@ -137,7 +132,7 @@ fn a_question_that_was_asked_without_a_server_is_not_answered() {
     let late = LateOutput { new: late, lost: 7, ..LateOutput::default() };
     let effects = session.state.late_output(&pane, late, session.now);
     assert_eq!((written(&effects, &pane).as_str(), copied(&effects)), ("", Vec::new()));
-    assert_eq!(told(&effects, "surface.heard")[0]["body"], "all green");
+    assert_eq!(heard(&effects)[0]["body"], "all green");
     let text = session.drawn(1).text();
     assert!(text.contains("late") && text.contains("7 bytes not kept"), "{text}");
 }
@@ -149,7 +144,7 @@ fn what_is_on_the_screen_already_is_heard_and_not_drawn_again() {
     session.output(&pane, "first ");
     let late = LateOutput { shown: b"first \x1b]777;notify;Build;all green\x07", new: b"second", lost: 0 };
     let effects = session.state.late_output(&pane, late, session.now);
-    assert_eq!(told(&effects, "surface.heard")[0]["body"], "all green", "the hub may not have been told");
+    assert_eq!(heard(&effects)[0]["body"], "all green", "the hub may not have been told");
     let text = session.drawn(1).text();
     assert!(text.contains("first second") && text.matches("first").count() == 1, "{text}");
 }
@@ -172,12 +167,12 @@ fn a_notification_and_a_title_are_told_to_the_hub() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.output(&pane, "\x1b]777;notify;Build;all green\x07\x1b]2;building\x07");
-    let heard = told(&effects, "surface.heard");
+    let heard = heard(&effects);
     assert_eq!(
         (&heard[0]["body"], &heard[0]["surface_id"]),
         (&"all green".into(), &format!("pane:{pane}").into())
     );
-    assert_eq!(told(&effects, "surface.changed")[0]["title"], "building");
+    assert_eq!(facts(&effects).unwrap().surfaces[&format!("pane:{pane}")]["title"], "building");
     assert!(session.drawn(1).text().contains("api · building"));
 }
 
