@@ -13,7 +13,6 @@ use ringer_core::message::SurfaceId;
 use ringer_journal::{Home, HubLock};
 use ringer_platform::owned;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::discovery::{HubAddress, check_path, usual_sockets};
@@ -263,39 +262,4 @@ pub fn listed_surfaces(home: &Home) -> BTreeSet<SurfaceId> {
         .map(|mut hub| hub.call("notification.list", &json!({ "limit": MAX_LISTED })));
     let rows = list.and_then(Result::ok).and_then(|list| list.as_array().cloned()).unwrap_or_default();
     rows.iter().filter_map(|row| row["surface"].as_str().map(SurfaceId::new)).collect()
-}
-
-/// A host's connection to the hub.
-#[derive(Debug)]
-pub struct HostConnection {
-    writer: HubWriter,
-}
-
-impl HostConnection {
-    /// Attaches a host. Calls `order` on another thread for each order of the hub that parses as `Order`, and with `None` when
-    /// the connection has ended.
-    pub fn attach<Order: DeserializeOwned>(
-        home: &Home,
-        host: &Value,
-        order: impl Fn(Option<Order>) + Send + 'static,
-    ) -> Result<Self, HubClientError> {
-        let mut client = HubClient::connect(home)?;
-        client.call("host.attach", host)?;
-        let (mut reader, writer) = client.split()?;
-        thread::spawn(move || {
-            // Skips answers, and orders for other kinds of hosts.
-            while let Ok(Some(line)) = reader.next_line() {
-                if let Ok(read) = serde_json::from_str(&line) {
-                    order(Some(read));
-                }
-            }
-            order(None);
-        });
-        Ok(Self { writer })
-    }
-
-    /// Sends a request and ignores the answer.
-    pub fn send(&mut self, method: &str, params: &Value) -> Result<(), HubClientError> {
-        self.writer.send(method, params)
-    }
 }

@@ -31,9 +31,7 @@ mod program_reports;
 mod protocol;
 mod spawn;
 
-pub use client::{
-    HostConnection, HubClient, HubClientError, HubWriter, connect_to_starting, listed_surfaces, tell,
-};
+pub use client::{HubClient, HubClientError, HubWriter, connect_to_starting, listed_surfaces, tell};
 pub use discovery::HubAddress;
 pub use host_link::{Connect, HostFacts, HostLink, HostOptions, KeptReport, LinkEvent, ReportMethod};
 pub use program_reports::ProgramReports;

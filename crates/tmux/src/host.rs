@@ -9,7 +9,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ringer_core::attention::OnePane;
 use ringer_core::message::{ShownKind, SurfaceId, TmuxSurface};
-use ringer_ipc::{HostConnection, HubClientError};
+use ringer_ipc::{HostFacts, HostLink, HostOptions, HubClient, LinkEvent, ReportMethod};
 use ringer_journal::{ControllingTerminal, Home};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -18,21 +18,10 @@ use crate::drawing::{Drawing, PaneRing, undraw};
 use crate::scan::{ScannedClients, Scanning};
 use crate::server::{DOORBELL, TmuxError, TmuxServer};
 use crate::setup;
-use crate::snapshot::{FocusReports, Snapshot, Views, commands};
+use crate::snapshot::{FocusReports, Pane, Snapshot, View, Views, commands};
 
 /// The shortest time between two snapshots. Titles with spinners change ten times a second.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(200);
-/// The most surfaces in one request.
-const MAX_SURFACES: usize = 500;
-
-/// Why a host stopped with an error.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum HostError {
-    #[error(transparent)]
-    Tmux(#[from] TmuxError),
-    #[error(transparent)]
-    Hub(#[from] HubClientError),
-}
 
 /// What wakes a host.
 enum Wakeup {
@@ -40,27 +29,14 @@ enum Wakeup {
     Doorbell,
     /// The server no longer answers.
     ServerGone,
-    Command(HostCommand),
-    /// The hub ended the connection.
-    HubGone,
-}
-
-/// Why a host stopped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum HostEnd {
-    /// The server has gone, or Ringer was removed from it.
-    ServerGone,
-    /// The hub has gone or closed the connection.
-    HubGone,
+    Hub(LinkEvent<HostCommand>),
 }
 
 struct Host {
     home: Home,
     server: TmuxServer,
-    connection: HostConnection,
+    link: HostLink,
     snapshot: Snapshot,
-    /// The views last reported to the hub.
-    reported_views: Option<Views>,
     focus_reports: FocusReports,
     rings: BTreeMap<String, PaneRing>,
     drawing: Drawing,
@@ -68,48 +44,49 @@ struct Host {
     one_pane: Arc<Mutex<OnePane>>,
     scanning: Arc<Scanning>,
     clients: ScannedClients,
-    /// The panes as last reported to the hub.
-    reported_panes: BTreeMap<String, Value>,
     last_snapshot: Option<Instant>,
     /// When to take the next snapshot.
     next_snapshot: Option<Instant>,
 }
 
-/// Serves one server until it or the hub has gone.
+/// Serves one server until it has gone, or Ringer was removed from it.
 pub(crate) fn run(
     home: &Home,
     server: &TmuxServer,
     one_pane: &Arc<Mutex<OnePane>>,
     scanning: &Arc<Scanning>,
-) -> Result<HostEnd, HostError> {
+) -> Result<(), TmuxError> {
     if !setup::is_installed(server, home) {
-        return Ok(HostEnd::ServerGone);
+        return Ok(());
     }
     setup::install(server, home)?;
     undraw(server)?;
     let (wake, wakeups) = channel();
     let hub_sender = wake.clone();
-    let connection = HostConnection::attach(
-        home,
-        &json!({ "name": "tmux", "version": 1 }),
-        move |command: Option<HostCommand>| {
-            let _ = hub_sender.send(command.map_or(Wakeup::HubGone, Wakeup::Command));
-        },
-    )?;
+    let own_home = home.clone();
+    let options = HostOptions {
+        attach: json!({ "name": "tmux", "version": 1 }),
+        connect: Box::new(move |_| HubClient::connect(&own_home).ok()),
+        socket: None,
+        restarts_hub: false,
+        is_detached_when_empty: false,
+    };
+    let link = HostLink::start(options, move |event| {
+        let _ = hub_sender.send(Wakeup::Hub(event));
+    });
+    link.begin();
     spawn_doorbell_thread(server.clone(), wake);
     let mut host = Host {
         home: home.clone(),
         server: server.clone(),
-        connection,
+        link,
         snapshot: Snapshot::default(),
-        reported_views: None,
         focus_reports: FocusReports::default(),
         rings: BTreeMap::new(),
         drawing: Drawing::default(),
         one_pane: one_pane.clone(),
         scanning: scanning.clone(),
         clients: ScannedClients::default(),
-        reported_panes: BTreeMap::new(),
         last_snapshot: None,
         next_snapshot: Some(Instant::now()),
     };
@@ -136,7 +113,7 @@ fn spawn_doorbell_thread(server: TmuxServer, wake: Sender<Wakeup>) {
 }
 
 impl Host {
-    fn serve(&mut self, wakeups: &Receiver<Wakeup>) -> Result<HostEnd, HostError> {
+    fn serve(&mut self, wakeups: &Receiver<Wakeup>) -> Result<(), TmuxError> {
         loop {
             let wakeup = match self.next_snapshot {
                 Some(at) => wakeups.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -145,18 +122,20 @@ impl Host {
             let first = match wakeup {
                 Ok(wakeup) => Some(wakeup),
                 Err(RecvTimeoutError::Timeout) => None,
-                Err(RecvTimeoutError::Disconnected) => return Ok(HostEnd::HubGone),
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
             };
             for wakeup in first.into_iter().chain(wakeups.try_iter()) {
                 match wakeup {
                     Wakeup::Doorbell => self.schedule_snapshot(),
-                    Wakeup::Command(command) => self.handle_command(command),
-                    Wakeup::ServerGone => return Ok(HostEnd::ServerGone),
-                    Wakeup::HubGone => return Ok(HostEnd::HubGone),
+                    Wakeup::Hub(LinkEvent::Order(command)) => self.handle_command(command),
+                    // The next hub says which panes ring.
+                    Wakeup::Hub(LinkEvent::Lost) => self.rings.clear(),
+                    Wakeup::Hub(LinkEvent::Connected | LinkEvent::Answered) => {}
+                    Wakeup::ServerGone => return Ok(()),
                 }
             }
             if self.next_snapshot.is_some_and(|at| at <= Instant::now()) && !self.take_snapshot()? {
-                return Ok(HostEnd::ServerGone);
+                return Ok(());
             }
             let one_pane = *self.one_pane.lock().unwrap_or_else(PoisonError::into_inner);
             self.drawing.draw(&self.server, &self.snapshot, &self.rings, one_pane)?;
@@ -184,12 +163,12 @@ impl Host {
     }
 
     /// Reads the state of the server and reports changes to the hub. Returns false if Ringer was removed from the server.
-    fn take_snapshot(&mut self) -> Result<bool, HostError> {
+    fn take_snapshot(&mut self) -> Result<bool, TmuxError> {
         self.last_snapshot = Some(Instant::now());
         let text = match self.server.run(&commands()) {
             Ok(text) => text,
             Err(TmuxError::Refused(_)) => return Ok(false),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error),
         };
         let before = std::mem::replace(&mut self.snapshot, Snapshot::parse(&text));
         if self.snapshot.host_home != setup::mark_of(&self.home) {
@@ -204,7 +183,9 @@ impl Host {
         let (views, again) = self.focus_reports.views(&self.snapshot, now);
         self.next_snapshot =
             again.map(|at| Instant::now() + Duration::from_secs(u64::try_from(at - now).unwrap_or(0)));
-        self.report_panes()?;
+        let facts = self.facts(&views);
+        self.link.set_facts(facts);
+        self.rings.retain(|pane, _| self.snapshot.panes.contains_key(pane));
         // A bell is news only in a pane that the person does not look at and that has nothing unread. With something unread the
         // bell may be the hub's own: it rings the bell of terminals that show no notifications.
         let is_news = |pane: &&str| {
@@ -213,48 +194,28 @@ impl Host {
         let bells: Vec<SurfaceId> =
             self.snapshot.bells().filter(is_news).map(|pane| self.surface(pane)).collect();
         for surface in bells {
-            self.connection.send("surface.heard", &json!({ "surface_id": surface, "bell": true }))?;
+            self.link.report(ReportMethod::Heard, json!({ "surface_id": surface, "bell": true }));
         }
         self.clients.scan(&self.server, &self.snapshot, self.home.path(), &self.scanning)?;
-        if self.reported_views.as_ref() != Some(&views) {
-            let listed: Vec<_> = views
-                .views
-                .iter()
-                .map(|view| json!({ "client": view.client, "surface_id": self.surface(&view.pane) }))
-                .collect();
-            self.connection
-                .send("surface.looks", &json!({ "views": listed, "is_complete": views.is_complete }))?;
-            self.reported_views = Some(views);
-        }
         Ok(true)
     }
 
-    /// Reports panes that were opened, changed or closed to the hub.
-    fn report_panes(&mut self) -> Result<(), HostError> {
+    /// Returns the panes and the views for the hub.
+    fn facts(&self, views: &Views) -> HostFacts {
         let mut terminals = ClientTerminals::default();
-        let now: BTreeMap<String, Value> = self
-            .snapshot
-            .panes
-            .iter()
-            .map(|(id, pane)| {
-                let title = (!pane.title.is_empty()).then_some(cut(&pane.title));
-                let parent = self.snapshot.client_of(pane).and_then(|client| terminals.of_process(client));
-                let report = json!({ "surface_id": self.surface(id), "tty": pane.tty, "title": title,
-                                   "place": cut(&pane.place), "parent": parent });
-                (id.clone(), report)
-            })
-            .collect();
-        let before = std::mem::replace(&mut self.reported_panes, now);
-        let changed = self.reported_panes.iter().filter(|(id, pane)| before.get(*id) != Some(pane));
-        let changed: Vec<&Value> = changed.map(|(_, pane)| pane).collect();
-        for surfaces in changed.chunks(MAX_SURFACES) {
-            self.connection.send("surface.opened", &json!({ "surfaces": surfaces }))?;
-        }
-        for (id, pane) in before.iter().filter(|(id, _)| !self.reported_panes.contains_key(*id)) {
-            self.rings.remove(id);
-            self.connection.send("surface.closed", &json!({ "surface_id": pane["surface_id"] }))?;
-        }
-        Ok(())
+        let describe = |(id, pane): (&String, &Pane)| {
+            let surface = self.surface(id);
+            let title = (!pane.title.is_empty()).then_some(cut(&pane.title));
+            let parent = self.snapshot.client_of(pane).and_then(|client| terminals.of_process(client));
+            let described = json!({ "surface_id": surface, "tty": pane.tty, "title": title,
+                               "place": cut(&pane.place), "parent": parent });
+            (surface.to_string(), described)
+        };
+        let surfaces = self.snapshot.panes.iter().map(describe).collect();
+        let view = |view: &View| json!({ "client": view.client, "surface_id": self.surface(&view.pane) });
+        let listed: Vec<Value> = views.views.iter().map(view).collect();
+        let views = Some(json!({ "views": listed, "is_complete": views.is_complete }));
+        HostFacts { surfaces, views }
     }
 
     fn surface(&self, pane: &str) -> SurfaceId {

@@ -13,12 +13,12 @@ use ringer_ipc::host::Extension;
 use ringer_ipc::{connect_to_starting, listed_surfaces};
 use ringer_journal::Home;
 
-use crate::host::{self, HostEnd};
+use crate::host;
 use crate::scan::Scanning;
 use crate::server::TmuxServer;
 use crate::setup::is_installed;
 
-/// Pause before a new connection after the hub closed one.
+/// Pause after a host stopped, before the next one.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The most servers that are remembered; a person has one or two.
 const MAX_SEEN: usize = 256;
@@ -112,14 +112,13 @@ impl HostThreads {
         thread::spawn(move || {
             while connect_to_starting(&own.home).is_some() {
                 match host::run(&own.home, &server, &own.one_pane, &own.scanning) {
-                    Ok(HostEnd::ServerGone) => {
+                    Ok(()) => {
                         own.release(&server);
                         // A new server may have the same socket already. It could not be claimed before.
                         if !is_installed(&server, &own.home) || !own.claim(&server) {
                             return;
                         }
                     }
-                    Ok(HostEnd::HubGone) => {}
                     Err(error) => (own.log)(format!("tmux at {}: {error}", server.socket().display())),
                 }
                 thread::sleep(RETRY_AFTER);
