@@ -78,6 +78,8 @@ pub(crate) struct HubState {
     requests: RequestQueue<Finish>,
     host_focus: HostFocus,
     heard_reports: HeardReports,
+    /// Hosts keep reports until the journal can be written.
+    has_refused_reports: bool,
     maintenance: Maintenance,
     problems: Problems,
     /// The texts of the indicators, by key.
@@ -180,6 +182,7 @@ impl HubState {
             requests: RequestQueue::new(),
             host_focus: HostFocus::default(),
             heard_reports: HeardReports::default(),
+            has_refused_reports: false,
             maintenance: Maintenance::new(),
             problems: Problems::default(),
             indicators: BTreeMap::new(),

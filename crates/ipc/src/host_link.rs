@@ -208,7 +208,8 @@ impl<Order: DeserializeOwned + 'static> Sender<Order> {
                 Step::Send(request) => self.send(&request),
                 Step::Disconnect => self.writer = None,
                 Step::End => return self.shared.change(LinkState::end),
-                Step::Wait { .. } => {}
+                Step::Watch => self.watch(),
+                Step::Wait(_) => {}
             }
         }
     }
@@ -218,25 +219,25 @@ impl<Order: DeserializeOwned + 'static> Sender<Order> {
         let mut state = self.shared.state();
         loop {
             let now = Instant::now();
-            let (until, is_watching) = match state.next_step(now) {
-                Step::Wait { until, is_watching } => (until, is_watching),
+            let until = match state.next_step(now) {
+                Step::Wait(until) => until,
                 step => return step,
             };
-            if is_watching && !state.is_watched() {
-                let shared = Arc::clone(&self.shared);
-                if self.watch.begin(move || shared.change(LinkState::hub_seen)) {
-                    state.watch();
-                    continue;
-                }
-            }
+            let changed = &self.shared.changed;
             state = match until {
                 Some(until) => {
                     let left = until.saturating_duration_since(now);
-                    self.shared.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
+                    changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => self.shared.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
+    }
+
+    fn watch(&self) {
+        let shared = Arc::clone(&self.shared);
+        let is_watched = self.watch.begin(move || shared.change(LinkState::hub_seen));
+        self.shared.change(|state| state.watch(is_watched));
     }
 
     fn connect(&mut self, may_start: bool) {

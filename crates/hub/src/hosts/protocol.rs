@@ -27,7 +27,7 @@ pub(crate) enum HostRequest {
     /// The person typed in the host.
     Typed,
     /// A surface is unread without a notification: restored from an earlier session, or because something happened there.
-    Unread { surface_id: String, is_restored: bool },
+    Unread { surface_id: String, is_restored: bool, report: Option<String> },
     /// The answer to a focus order.
     Focused { surface_id: String, result: Result<(), Unreachable> },
 }
@@ -109,6 +109,8 @@ pub(crate) enum HostOrder {
     Toast { text: Option<String> },
     /// Changes an indicator. An empty text removes it.
     Indicator { key: String, text: String },
+    /// The journal can be written again: the host sends the reports that were refused as `busy`.
+    Writable,
 }
 
 impl HostOrder {

@@ -1,14 +1,14 @@
 //! Journal writes that failed and are retried, and the disk outage that made them fail.
 //!
-//! While the disk is full, read-only or failing, terminal reports queue in memory. Reports that no longer fit are dropped and
-//! counted, and the person is told.
+//! While the disk is full, read-only or failing, what the hub itself has to write waits in memory. Reports of hosts wait in the
+//! hosts.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
 use ringer_core::agent::Signal;
 use ringer_core::message::SurfaceId;
-use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
+use ringer_core::{Draft, MessageId};
 use ringer_journal::Error;
 
 use super::ingest::RETRY_AFTER;
@@ -19,7 +19,7 @@ pub(super) const MAX_WAITING: usize = 1024;
 /// How long the loop retries writes before it handles other events. Each write waits for the disk once.
 pub(super) const WRITE_FOR: Duration = Duration::from_millis(4);
 
-/// Something that the hub writes on its own. A request of a client is answered with `busy` instead.
+/// Something that the hub writes on its own. A request of a client, or a report with an id, is answered with `busy` instead.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum JournalWrite {
     /// A message. It has its id from the start, so that retries append it once.
@@ -40,13 +40,17 @@ impl JournalWriteQueue {
         self.waiting.is_empty()
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.waiting.len() >= MAX_WAITING
+    }
+
     pub(super) fn len(&self) -> usize {
         self.waiting.len()
     }
 
     /// Adds a write at the end. Returns false if the queue is full.
     pub(super) fn add(&mut self, write: JournalWrite, retry_at: Duration) -> bool {
-        let has_room = self.waiting.len() < MAX_WAITING;
+        let has_room = !self.is_full();
         if has_room {
             self.waiting.push_back(write);
             self.retry_at.get_or_insert(retry_at);
@@ -88,7 +92,6 @@ pub(super) struct DiskOutage {
     store_failing: bool,
     /// When to probe the journal again; `None` while everything works.
     retry_at: Option<Duration>,
-    dropped_reports: u64,
 }
 
 impl DiskOutage {
@@ -101,12 +104,6 @@ impl DiskOutage {
 
     pub(super) fn set_store_failing(&mut self, is_failing: bool) {
         self.store_failing = is_failing;
-    }
-
-    /// Counts a dropped report. Returns true for the first one.
-    pub(super) fn record_dropped(&mut self) -> bool {
-        self.dropped_reports += 1;
-        self.dropped_reports == 1
     }
 
     pub(super) fn next_deadline(&self) -> Option<Duration> {
@@ -134,36 +131,15 @@ impl DiskOutage {
 
     /// The problem to show while the outage lasts.
     pub(super) fn problem(&self) -> Problem {
-        let dropped = match self.dropped_reports {
-            0 => String::new(),
-            1 => "; 1 was dropped".to_owned(),
-            many => format!("; {many} were dropped"),
-        };
-        let text = format!("{}: terminal reports are kept in memory{dropped}", self.last_error);
+        let text = format!("{}: what terminals report waits until it can be written", self.last_error);
         Problem { text, hint: "ringer doctor" }
-    }
-
-    /// A notification about dropped reports. Resets the count.
-    pub(super) fn take_dropped_notice(&mut self) -> Option<Draft> {
-        let title = match std::mem::take(&mut self.dropped_reports) {
-            0 => return None,
-            1 => "Ringer: 1 report was lost".to_owned(),
-            many => format!("Ringer: {many} reports were lost"),
-        };
-        let why = if self.last_error.is_empty() { "the journal was busy" } else { &self.last_error };
-        let body = format!(
-            "The journal could not be written ({why}), and the hub keeps at most {MAX_WAITING} terminal reports in memory."
-        );
-        let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Error, &body).ok()?;
-        draft.title = Some(title);
-        draft.recipient = Recipient::Person;
-        Some(draft)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use ringer_core::message::Tag;
+    use ringer_core::{Kind, Scope, Sender};
 
     use super::*;
 
@@ -211,22 +187,7 @@ mod tests {
         outage.set_store_failing(false);
         assert!(outage.recover() && !outage.recover() && outage.next_deadline().is_none());
         assert!(outage.record("cannot append", &full(), second), "the next outage logs it again");
-    }
-
-    #[test]
-    fn dropped_reports_are_counted_and_told_once() {
-        let mut outage = DiskOutage::default();
-        outage.record("cannot append", &full(), RETRY_AFTER);
-        assert_eq!(outage.problem().text, "no space left in /home: terminal reports are kept in memory");
-        assert_eq!(outage.take_dropped_notice(), None);
-        assert!(outage.record_dropped() && !outage.record_dropped());
-        assert!(outage.problem().text.ends_with("in memory; 2 were dropped"));
-        let notice = outage.take_dropped_notice().unwrap();
-        assert_eq!(notice.title.as_deref(), Some("Ringer: 2 reports were lost"));
-        assert_eq!(
-            notice.body,
-            "The journal could not be written (no space left in /home), and the hub keeps at most 1024 terminal reports in memory."
-        );
-        assert_eq!(outage.take_dropped_notice(), None);
+        let text = outage.problem().text;
+        assert!(text.starts_with("no space left in /home: what terminals report waits"), "{text}");
     }
 }

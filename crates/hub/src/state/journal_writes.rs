@@ -7,11 +7,13 @@ use ringer_core::agent::Signal;
 use ringer_core::attention::MarkTarget;
 use ringer_core::message::{Mark, SurfaceId, Tag};
 use ringer_core::{Draft, MessageId, Now, Scope, Sender};
+use ringer_ipc::ApiError;
 use ringer_journal::Error;
 
 use super::HubState;
 use super::disk_outage::JournalWrite;
 use super::ingest::RETRY_AFTER;
+use crate::hosts::protocol::HostOrder;
 use crate::message::{Action, Job};
 
 /// Key of the problem shown during a disk outage.
@@ -38,7 +40,7 @@ impl HubState {
         self.log_unless_passing(&format!("cannot write down what {surface} showed"), written);
     }
 
-    /// Logs an error that a retry cannot fix. Reports dropped because the queue was full are counted instead.
+    /// Logs an error that a retry cannot fix.
     pub(super) fn log_unless_passing(&mut self, what: &str, written: Result<(), Error>) {
         if let Err(error) = written
             && !error.may_pass()
@@ -61,10 +63,23 @@ impl HubState {
                 return;
             }
         }
-        if let Some(notice) = self.outage.take_dropped_notice() {
-            let written = self.append(now, &notice, None);
-            self.log_unless_passing("cannot tell what was lost", written);
+        if std::mem::take(&mut self.has_refused_reports) {
+            let orders = self.surfaces.for_all(&HostOrder::Writable);
+            self.tell_hosts(orders);
         }
+    }
+
+    /// Refuses a report while the journal cannot be written. A host keeps a report with an id until it is answered, so no such
+    /// report has to wait in memory; others do, as long as there is room.
+    pub(super) fn refuse_if_unwritable(&mut self, has_id: bool) -> Result<(), ApiError> {
+        let queue = &self.journal_write_queue;
+        let is_refused = if has_id { !queue.is_empty() } else { queue.is_full() };
+        if !is_refused {
+            return Ok(());
+        }
+        self.has_refused_reports = true;
+        let why = "the journal cannot be written now: send this report again after the event `writable`";
+        Err(ApiError::new("busy", why))
     }
 
     /// Writes now, or queues the write if a retry may succeed. While the queue is not empty every write is queued, which keeps
@@ -81,8 +96,8 @@ impl HubState {
         match written {
             Err(error) if error.may_pass() => {
                 let has_room = self.journal_write_queue.add(write, now.mono + RETRY_AFTER);
-                if !has_room && self.outage.record_dropped() {
-                    self.log("the queue of terminal reports is full: newer ones are dropped");
+                if has_room && self.journal_write_queue.is_full() {
+                    self.log("too much waits for the journal: what the hub has to write from now on is lost");
                 }
                 self.journal_failed(now, &error);
                 if has_room { Ok(()) } else { Err(error) }
@@ -126,13 +141,11 @@ impl HubState {
         if self.journal_write_queue.is_empty() {
             // The position serves as the probe; it may be due anyway.
             match self.journal.advance_hub(&self.ingest.position().cursor, now.wall_ms) {
-                Ok(()) if self.outage.recover() => return self.clear_problem(now, DISK),
+                Ok(()) if self.outage.recover() => self.clear_problem(now, DISK),
                 Ok(()) => {}
-                Err(error) => return self.write_failed(now, CANNOT_WRITE, &error),
+                Err(error) => self.write_failed(now, CANNOT_WRITE, &error),
             }
         }
-        // The count of dropped reports may have changed.
-        self.show_problem(now, DISK, self.outage.problem());
     }
 
     /// Commits to the hub store. Deliveries start only after that.
@@ -176,7 +189,7 @@ impl HubState {
         match self.journal_write_queue.len() {
             0 => {}
             lost => {
-                self.log(format!("terminal reports that were never written and are lost: {lost}"));
+                self.log(format!("writes that the journal did not take before the hub ended: {lost}"));
             }
         }
         self.write_changes(now);

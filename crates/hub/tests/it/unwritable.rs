@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::Instant;
 
+use ringer_ipc::{HostFacts, HostLink, HostOptions, HubClient, HubClientError, LinkEvent, ReportMethod};
 use serde_json::{Value, json};
 use test_support::until;
 
@@ -62,7 +64,7 @@ fn what_terminals_say_while_the_journal_cannot_be_written_comes_later_in_its_ord
     for body in ["one", "two", "three"] {
         heard(&hub, body);
     }
-    assert!(problem(&hub).contains("terminal reports are kept in memory"), "{}", problem(&hub));
+    assert!(problem(&hub).contains("what terminals report waits"), "{}", problem(&hub));
     let toast = |hub: &TestHub| hub.call("hub.status", &Value::Null)["problems"][0]["hint"].clone();
     assert_eq!(toast(&hub), "ringer doctor");
     // An agent's title changed: its state is written, too.
@@ -101,17 +103,75 @@ fn what_the_hub_decided_is_written_later_and_the_log_says_it_once() {
 }
 
 #[test]
-fn what_there_is_no_room_for_is_counted_and_told() {
+fn what_there_is_no_room_for_is_refused() {
     let hub = TestHub::start(SETTINGS);
     let refusing = Refusing::begin(&hub, "write.lock");
-    for number in 0..MAX_WAITING + 3 {
+    for number in 0..MAX_WAITING {
         heard(&hub, &format!("number {number}"));
     }
-    until("it is counted", || problem(&hub).ends_with("; 3 were dropped"));
+    let mut client = HubClient::connect(hub.home()).expect("a hub");
+    let refused = client.call("surface.heard", &json!({ "surface_id": "s", "body": "one more" }));
+    assert!(matches!(refused, Err(HubClientError::Refused(error)) if error.code == "busy"));
     refusing.end();
-    let newest = || hub.call("notification.list", &json!({ "limit": 2 }));
-    until("it is told", || newest()[0]["title"] == "Ringer: 3 reports were lost");
-    let listed = newest();
-    assert_eq!(listed[1]["body"], format!("number {}", MAX_WAITING - 1), "{listed}");
-    assert_eq!(said(&hub, "newer ones are dropped"), 1);
+    let newest = || hub.call("notification.list", &json!({ "limit": 1 }))[0]["body"].clone();
+    until("all is written", || newest() == format!("number {}", MAX_WAITING - 1));
+}
+
+/// The link of a host that has one surface.
+fn link(hub: &TestHub) -> HostLink {
+    let home = hub.home().clone();
+    let options = HostOptions {
+        attach: json!({ "name": "mine" }),
+        connect: Box::new(move |_| HubClient::connect(&home).ok()),
+        socket: Some(hub.socket()),
+        restarts_hub: false,
+        is_detached_when_empty: false,
+    };
+    let link = HostLink::start(options, |_: LinkEvent<Value>| {});
+    let surfaces = [("s".to_owned(), json!({ "surface_id": "s", "workspace_id": "w" }))].into();
+    link.set_facts(HostFacts { surfaces, views: None });
+    link.begin();
+    until("it is a host", || !hub.call("surface.list", &Value::Null)[0].is_null());
+    link
+}
+
+fn report(link: &HostLink, body: &str) {
+    link.report(ReportMethod::Heard, json!({ "surface_id": "s", "body": body }));
+}
+
+#[test]
+fn a_host_keeps_its_reports_until_the_hub_can_write() {
+    let hub = TestHub::start(SETTINGS);
+    let link = link(&hub);
+    report(&link, "before");
+    until("it is listed", || bodies(&hub) == ["before"]);
+    let refusing = Refusing::begin(&hub, "write.lock");
+    for body in ["one", "two", "three"] {
+        report(&link, body);
+    }
+    until("the person is told", || !problem(&hub).is_empty());
+    until("they wait", || link.kept_reports(Instant::now()).len() == 3);
+    refusing.end();
+    until("they are listed", || bodies(&hub) == ["three", "two", "one", "before"]);
+    until("they are answered", || link.kept_reports(Instant::now()).is_empty());
+    report(&link, "after");
+    until("it is listed", || bodies(&hub).len() == 5);
+    assert_eq!(bodies(&hub), ["after", "three", "two", "one", "before"]);
+}
+
+#[test]
+fn what_a_hub_could_not_write_before_it_ended_comes_once_from_its_hosts() {
+    let mut hub = TestHub::start(SETTINGS);
+    let link = link(&hub);
+    let refusing = Refusing::begin(&hub, "write.lock");
+    for body in ["one", "two"] {
+        report(&link, body);
+    }
+    until("the person is told", || !problem(&hub).is_empty());
+    hub.end();
+    refusing.end();
+    hub.begin();
+    until("they are listed", || bodies(&hub) == ["two", "one"]);
+    until("they are answered", || link.kept_reports(Instant::now()).is_empty());
+    assert_eq!(bodies(&hub), ["two", "one"]);
 }

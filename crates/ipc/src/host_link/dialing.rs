@@ -21,7 +21,8 @@ pub(super) struct Dialing {
     has_new_report: bool,
     /// The watch has found a hub.
     hub_seen: bool,
-    pub(super) is_watched: bool,
+    /// True if the socket is watched, false if that is not possible, `None` before the first try.
+    is_watched: Option<bool>,
 }
 
 impl Dialing {
@@ -31,16 +32,25 @@ impl Dialing {
         if !self.is_watching() {
             return failed + pause;
         }
-        let in_any_case = failed + if self.is_watched { IN_ANY_CASE } else { WITHOUT_WATCH };
+        let in_any_case = failed + if self.is_watched == Some(true) { IN_ANY_CASE } else { WITHOUT_WATCH };
         let seen = self.hub_seen.then(|| failed + pause);
         let reported =
             self.has_new_report.then(|| self.started.map_or(now, |started| started + WITHOUT_WATCH));
         [seen, reported].into_iter().flatten().fold(in_any_case, Instant::min)
     }
 
-    /// Returns true if the socket is to be watched until the next attempt.
-    pub(super) fn is_watching(&self) -> bool {
+    /// Returns true if so many attempts have failed that a hub is waited for.
+    fn is_watching(&self) -> bool {
         self.failure.is_some_and(|(pause, _)| pause > LONGEST)
+    }
+
+    /// Returns true if a watch on the socket must be begun.
+    pub(super) fn needs_watch(&self) -> bool {
+        self.is_watching() && self.is_watched.is_none()
+    }
+
+    pub(super) fn watch(&mut self, is_watched: bool) {
+        self.is_watched = Some(is_watched);
     }
 
     pub(super) fn has_failed(&self) -> bool {
@@ -61,7 +71,7 @@ impl Dialing {
     pub(super) fn failed(&mut self, now: Instant) {
         let pause = self.failure.map_or(SHORTEST, |(pause, _)| (pause * 2).min(WITHOUT_WATCH));
         self.failure = Some((pause, now));
-        self.is_watched = false;
+        self.is_watched = None;
     }
 
     /// Records the end of a connection. One that lasted was no failure.
@@ -83,7 +93,6 @@ impl Dialing {
 
     pub(super) fn see_hub(&mut self) {
         self.hub_seen = true;
-        self.is_watched = false;
     }
 }
 
@@ -109,7 +118,7 @@ mod tests {
         let (pauses, failed) = fail(&mut dialing, start, true);
         assert_eq!(pauses, [(0, true), (200, true), (400, true), (800, true), (1600, true)]);
         assert_eq!(dialing.due(failed), failed + WITHOUT_WATCH);
-        dialing.is_watched = true;
+        dialing.watch(true);
         assert_eq!(dialing.due(failed), failed + IN_ANY_CASE);
         // The hub is there, but refuses.
         dialing.see_hub();
@@ -124,13 +133,13 @@ mod tests {
         let (mut dialing, start) = (Dialing::default(), Instant::now());
         let (pauses, failed) = fail(&mut dialing, start, false);
         assert_eq!(pauses.iter().filter(|(_, may_start)| *may_start).count(), 1, "the first attempt");
-        dialing.is_watched = true;
+        dialing.watch(true);
         dialing.report();
         assert_eq!(dialing.due(failed), start + WITHOUT_WATCH);
         let later = start + WITHOUT_WATCH;
         assert!(dialing.begin(later, true, false));
         dialing.failed(later);
-        dialing.is_watched = true;
+        dialing.watch(true);
         assert_eq!(dialing.due(later), later + IN_ANY_CASE, "the report has been tried");
         dialing.report();
         assert_eq!(dialing.due(later), later + WITHOUT_WATCH);

@@ -222,7 +222,8 @@ impl Simulation {
                     self.connection = None;
                     self.hub = HostFacts::default();
                 }
-                Step::Wait { .. } | Step::End => return,
+                Step::Watch => self.link.watch(self.reported % 2 == 0),
+                Step::Wait(_) | Step::End => return,
             }
         }
     }
@@ -237,7 +238,7 @@ impl Simulation {
                 self.step();
             }
             match self.link.next_step(self.now) {
-                Step::Wait { until: Some(until), .. } => self.now = until,
+                Step::Wait(Some(until)) => self.now = until,
                 _ => return,
             }
         }

@@ -34,8 +34,10 @@ pub(super) enum Step {
     Send(Request),
     /// Close the connection.
     Disconnect,
-    /// Wait until something changes, or until a time. `is_watching` asks for a watch on the hub's socket.
-    Wait { until: Option<Instant>, is_watching: bool },
+    /// Begin to watch the hub's socket.
+    Watch,
+    /// Wait until something changes, or until a time.
+    Wait(Option<Instant>),
     /// The link was closed, and there is nothing left to do.
     End,
 }
@@ -223,13 +225,9 @@ impl LinkState {
         self.dialing.see_hub();
     }
 
-    pub(super) fn is_watched(&self) -> bool {
-        self.dialing.is_watched
-    }
-
-    /// Records that the hub's socket is watched.
-    pub(super) fn watch(&mut self) {
-        self.dialing.is_watched = true;
+    /// Records whether the hub's socket can be watched.
+    pub(super) fn watch(&mut self, is_watched: bool) {
+        self.dialing.watch(is_watched);
     }
 
     /// Records that the hub can write again.
@@ -268,11 +266,10 @@ impl LinkState {
 
     /// Returns what to do now.
     pub(super) fn next_step(&mut self, now: Instant) -> Step {
-        let wait = |until| Step::Wait { until, is_watching: false };
         let is_detached = self.is_detached();
         let Some(connection) = &mut self.connection else { return self.dial(now, is_detached) };
         if let Some(until) = connection.silent_until.filter(|until| *until > now) {
-            return wait(Some(until));
+            return Step::Wait(Some(until));
         }
         let unanswered = connection.awaited.len();
         if unanswered < MAX_UNANSWERED
@@ -284,7 +281,7 @@ impl LinkState {
         }
         // The hub may not handle requests after the connection has ended, so the answers come first.
         if unanswered > 0 || !(is_detached || self.closing.is_some()) {
-            return wait(None);
+            return Step::Wait(None);
         }
         if self.closing.is_some() {
             return Step::End;
@@ -302,11 +299,11 @@ impl LinkState {
             }
             self.closing = Some(Closing::Dialed);
         } else if is_detached {
-            return Step::Wait { until: None, is_watching: false };
+            return Step::Wait(None);
         } else {
             let due = self.dialing.due(now);
             if due > now {
-                return Step::Wait { until: Some(due), is_watching: self.dialing.is_watching() };
+                return if self.dialing.needs_watch() { Step::Watch } else { Step::Wait(Some(due)) };
             }
         }
         Step::Connect { may_start: self.dialing.begin(now, has_report, self.restarts_hub) }

@@ -24,7 +24,7 @@ fn report(surface: &str) -> HostReport {
 /// A link with a connection.
 fn connected() -> (LinkState, Instant) {
     let (mut link, now) = (LinkState::new(true, false), Instant::now());
-    assert_eq!(link.next_step(now), Step::Wait { until: None, is_watching: false });
+    assert_eq!(link.next_step(now), Step::Wait(None));
     link.begin();
     assert_eq!(link.next_step(now), Step::Connect { may_start: true });
     link.connected(now);
@@ -116,7 +116,7 @@ fn a_closed_link_tries_once_to_deliver_its_reports() {
     link.report(report("a"));
     assert_eq!(sent(&mut link, now), ["surface.heard"]);
     link.close();
-    assert!(matches!(link.next_step(now), Step::Wait { .. }), "it waits for the answer");
+    assert!(matches!(link.next_step(now), Step::Wait(_)), "it waits for the answer");
     link.lost(None, now);
     assert_eq!(link.next_step(now), Step::Connect { may_start: true });
     link.connect_failed(now);

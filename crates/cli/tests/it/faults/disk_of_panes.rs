@@ -8,7 +8,7 @@ use test_support::until;
 
 use super::disk::READ_ONLY;
 use super::mounts::Mounts;
-use crate::hub::environment::HubEnvironment;
+use crate::hub::environment::{HubEnvironment, kill};
 use crate::panes::commands::BECOME_AGENT;
 use crate::panes::session::Session;
 use crate::pty::Pane;
@@ -105,6 +105,25 @@ fn what_programs_in_panes_say_on_a_full_disk_comes_when_there_is_room() {
     speaker.mounts.sh("rm \"$RINGER_HOME/filler\"");
     until("they are listed", || speaker.bodies() == ["and another", "on a full disk", "before"]);
     until("it is no problem any more", || speaker.problems()[0].is_null());
+}
+
+#[test]
+fn what_a_hub_could_not_write_before_it_was_killed_comes_once_from_its_panes() {
+    // It ends what runs in its home.
+    let session = Session::new();
+    let Some(speaker) = Speaker::open(&session.hub) else { return };
+    speaker.mounts.sh("! cat /dev/zero > \"$RINGER_HOME/filler\" 2>/dev/null");
+    speaker.say("on a full disk");
+    speaker.say("and another");
+    until("the person is told", || speaker.problems()[0]["key"] == "disk");
+    let pid = json(&speaker.run(&["hub", "status", "--json"]))["pid"].as_u64().expect("a number");
+    kill(u32::try_from(pid).expect("a pid"));
+    speaker.mounts.sh("rm \"$RINGER_HOME/filler\"");
+    let said = ["and another", "on a full disk", "before"];
+    until("they are listed", || speaker.bodies() == said);
+    speaker.say("with room");
+    until("it is listed", || speaker.bodies().first().is_some_and(|newest| newest == "with room"));
+    assert_eq!(speaker.bodies()[1..], said);
 }
 
 #[test]

@@ -131,7 +131,7 @@ impl AttachedHosts {
             }
             HostRequest::Looks(params) => self.looks(connection, params),
             HostRequest::Glanced { surface_id, at_ms } => self.glanced(connection, &surface_id, at_ms),
-            HostRequest::Unread { surface_id, is_restored } => {
+            HostRequest::Unread { surface_id, is_restored, .. } => {
                 let host = self.host(connection)?;
                 let surface = SurfaceId::new(&surface_id);
                 if !host.surfaces.contains_key(&surface) {
@@ -313,7 +313,7 @@ fn shown_text(mut text: String) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// The most remembered reports. A host keeps fewer to repeat.
+/// The most remembered reports: more than all hosts together usually have sent without an answer.
 const MAX_REPORTS: usize = 4096;
 /// The longest id of a report. Longer ones are ignored.
 const MAX_ID: usize = 64;

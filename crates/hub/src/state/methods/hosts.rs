@@ -28,8 +28,8 @@ pub(super) fn methods() -> Vec<Method> {
             hub.host_request(call, HostRequest::Glanced { surface_id, at_ms })
         }),
         Method::new("surface.typed", |hub, call, _: NoParams| hub.host_request(call, HostRequest::Typed)),
-        Method::new("surface.unread", |hub, call, SurfaceUnread { surface_id, restored }| {
-            hub.host_request(call, HostRequest::Unread { surface_id, is_restored: restored })
+        Method::new("surface.unread", |hub, call, SurfaceUnread { surface_id, restored, report }| {
+            hub.host_request(call, HostRequest::Unread { surface_id, is_restored: restored, report })
         }),
         Method::new("surface.focused", |hub, call, SurfaceFocused { surface_id, why, hint }| {
             let result = why.map_or(Ok(()), |why| Err(Unreachable { hint, ..Unreachable::new(why) }));
@@ -88,6 +88,8 @@ struct SurfaceUnread {
     /// True if it was already unread in the earlier session; else something happened there.
     #[serde(default)]
     restored: bool,
+    /// The id of this report, if the host may have to repeat it.
+    report: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -116,6 +118,11 @@ impl HubState {
                 }
             };
             self.end_focus(now, waiting, &result);
+        }
+        if let HostRequest::Unread { report: Some(report), .. } = &request
+            && !self.heard_reports.is_new(report)
+        {
+            return Ok(Handled::nothing());
         }
         let attaches = matches!(request, HostRequest::Attach { .. });
         let opened: Vec<SurfaceId> = match &request {

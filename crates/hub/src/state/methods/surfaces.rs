@@ -64,7 +64,11 @@ struct SignalParams {
 }
 
 impl HubState {
+    /// Handles a report about a program. With an id, it is answered once it is in the journal.
     fn terminal_signal(&mut self, call: Call, params: SignalParams) -> Result<Handled> {
+        let has_id = params.report.is_some();
+        // Before the engine, which takes a repeated report for another one.
+        self.refuse_if_unwritable(has_id)?;
         let surface = SurfaceId::new(&params.surface_id);
         let heard = json!({
             "surface": surface, "bell": params.bell, "title": params.title, "body": params.body, "kind": params.kind,
@@ -97,6 +101,10 @@ impl HubState {
         }
         let report = params.report.and_then(|report| MessageId::parse(&report).ok());
         self.decide(call.now, Event::TerminalSignal { surface, signal, report });
+        // If it is the first one that cannot be written, it waits here, too. When it is repeated, it is recognised.
+        if has_id {
+            self.refuse_if_unwritable(has_id)?;
+        }
         Ok(Handled::nothing())
     }
 
