@@ -15,7 +15,6 @@ mod state;
 mod tests;
 mod watch;
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -32,9 +31,8 @@ use crate::client::{HubClient, HubClientError, HubWriter};
 use crate::protocol::ApiError;
 
 pub use self::reports::{KeptReport, ReportMethod};
+pub use self::state::HostFacts;
 
-/// How long a connected hub may take to answer, before a report is saved for the next process of the host.
-const ANSWERS_SOON: Duration = Duration::from_millis(20);
 /// The event with which a hub says that it can write again.
 const WRITABLE: &str = "writable";
 
@@ -53,15 +51,6 @@ pub struct HostOptions {
     pub restarts_hub: bool,
     /// Attached only while there is a surface or a report: an idle hub ends when no host is attached.
     pub is_detached_when_empty: bool,
-}
-
-/// The state that a host reports.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct HostFacts {
-    /// The parameters of `surface.opened` by the id of the surface.
-    pub surfaces: BTreeMap<String, Value>,
-    /// The parameters of `surface.looks`. `None` if the host does not know what the person looks at.
-    pub views: Option<Value>,
 }
 
 /// An event of a link.

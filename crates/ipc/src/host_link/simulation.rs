@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::HostFacts;
 use super::reports::{HostReport, ReportMethod};
+use super::state::HostFacts;
 use super::state::{LinkState, MAX_UNANSWERED, Request, Step};
 
 const SURFACES: [&str; 3] = ["a", "b", "c"];
@@ -222,7 +222,7 @@ impl Simulation {
                     self.connection = None;
                     self.hub = HostFacts::default();
                 }
-                Step::Watch => self.link.watch(self.reported % 2 == 0),
+                Step::Watch => self.link.watch(self.reported.is_multiple_of(2)),
                 Step::Wait(_) | Step::End => return,
             }
         }

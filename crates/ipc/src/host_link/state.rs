@@ -1,14 +1,15 @@
 //! The rules of a link, without I/O: what is sent next, and what follows from an answer or the end of a connection.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 use super::dialing::Dialing;
 use super::reports::{HostReport, KeptReport, Reports};
-use super::{ANSWERS_SOON, HostFacts};
 
+/// How long a connected hub may take to answer, before a report is saved for the next process of the host.
+pub(super) const ANSWERS_SOON: Duration = Duration::from_millis(20);
 /// The most surfaces in one request.
 const MAX_SURFACES: usize = 500;
 /// The most requests without an answer. The hub remembers more ids of reports than that.
@@ -17,6 +18,15 @@ pub(super) const MAX_UNANSWERED: usize = 256;
 const MAX_MOMENTS: usize = 64;
 /// Pause after the hub refused a request because there were too many.
 const RATE_PAUSE: Duration = Duration::from_secs(1);
+
+/// The state that a host reports.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct HostFacts {
+    /// The parameters of `surface.opened` by the id of the surface.
+    pub surfaces: BTreeMap<String, Value>,
+    /// The parameters of `surface.looks`. `None` if the host does not know what the person looks at.
+    pub views: Option<Value>,
+}
 
 /// A request to the hub.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,6 +9,7 @@ use ringer_journal::Home;
 use serde_json::json;
 
 use super::reports::MAX_REPORTS;
+use super::state::ANSWERS_SOON;
 use super::*;
 use crate::discovery::{HubAddress, socket_path};
 
