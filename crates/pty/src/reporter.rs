@@ -170,7 +170,7 @@ impl Reporter {
 
     fn report(&self, mut params: Value) {
         params["surface_id"] = json!(self.surface);
-        self.link.report(ReportMethod::Heard, params);
+        self.link.report(ReportMethod::Terminal, params);
     }
 
     /// Handles input of the terminal.

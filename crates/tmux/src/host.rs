@@ -194,7 +194,7 @@ impl Host {
         let bells: Vec<SurfaceId> =
             self.snapshot.bells().filter(is_news).map(|pane| self.surface(pane)).collect();
         for surface in bells {
-            self.link.report(ReportMethod::Heard, json!({ "surface_id": surface, "bell": true }));
+            self.link.report(ReportMethod::Terminal, json!({ "surface_id": surface, "bell": true }));
         }
         self.clients.scan(&self.server, &self.snapshot, self.home.path(), &self.scanning)?;
         Ok(true)

@@ -37,7 +37,7 @@ const TYPED_AGAIN: Duration = Duration::from_secs(10);
 
 fn heard(pane: &PaneId, mut params: Value) -> Effect {
     params["surface_id"] = json!(surface_of(pane));
-    Effect::Report { method: ReportMethod::Heard, params }
+    Effect::Report { method: ReportMethod::Terminal, params }
 }
 
 /// Reports to the hub that a program ended with an error, or could not be started.

@@ -136,7 +136,7 @@ fn link(hub: &TestHub) -> HostLink {
 }
 
 fn report(link: &HostLink, body: &str) {
-    link.report(ReportMethod::Heard, json!({ "surface_id": "s", "body": body }));
+    link.report(ReportMethod::Terminal, json!({ "surface_id": "s", "body": body }));
 }
 
 #[test]

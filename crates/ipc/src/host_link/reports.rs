@@ -20,7 +20,7 @@ const REPORT: &str = "report";
 pub enum ReportMethod {
     /// A program wrote a notification, or what its agent does, to its terminal.
     #[serde(rename = "surface.heard")]
-    Heard,
+    Terminal,
     /// Something happened in a surface, or it was unread in an earlier session.
     #[serde(rename = "surface.unread")]
     Unread,
@@ -30,7 +30,7 @@ impl ReportMethod {
     /// Returns the method of the protocol.
     pub fn name(self) -> &'static str {
         match self {
-            Self::Heard => "surface.heard",
+            Self::Terminal => "surface.heard",
             Self::Unread => "surface.unread",
         }
     }
@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn report(params: Value) -> HostReport {
-        HostReport::new(ReportMethod::Heard, params, Instant::now())
+        HostReport::new(ReportMethod::Terminal, params, Instant::now())
     }
 
     fn bodies(reports: &Reports) -> Vec<String> {
@@ -176,9 +176,9 @@ mod tests {
         reports.add(report(json!({ "body": "x".repeat(MAX_SAVED) })));
         assert_eq!(bodies(&reports), ["one", "two"]);
         let kept = reports.kept(|_| true).remove(1);
-        assert!(kept.is(ReportMethod::Heard, &json!({ "body": "two" })));
+        assert!(kept.is(ReportMethod::Terminal, &json!({ "body": "two" })));
         assert!(!kept.is(ReportMethod::Unread, &json!({ "body": "two" })));
-        assert!(!kept.is(ReportMethod::Heard, &json!({})));
+        assert!(!kept.is(ReportMethod::Terminal, &json!({})));
         let text = serde_json::to_string(&kept).unwrap();
         assert!(text.starts_with(r#"{"method":"surface.heard","#), "{text}");
         let again: KeptReport = serde_json::from_str(&text).unwrap();

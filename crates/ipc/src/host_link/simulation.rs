@@ -108,7 +108,7 @@ impl Simulation {
             Event::Report(surface) => {
                 self.reported += 1;
                 let params = json!({ "surface_id": SURFACES[surface], "report": self.reported.to_string() });
-                self.link.report(HostReport::new(ReportMethod::Heard, params, self.now));
+                self.link.report(HostReport::new(ReportMethod::Terminal, params, self.now));
             }
             Event::Present => self.link.present(),
             Event::Moment => self.link.moment(Request { method: "surface.focused", params: json!({}) }),

@@ -19,7 +19,7 @@ fn facts(surfaces: &[&str]) -> HostFacts {
 }
 
 fn report(surface: &str) -> HostReport {
-    HostReport::new(ReportMethod::Heard, json!({ "surface_id": surface }), Instant::now())
+    HostReport::new(ReportMethod::Terminal, json!({ "surface_id": surface }), Instant::now())
 }
 
 /// A link with a connection.
@@ -188,7 +188,7 @@ fn a_report_that_a_hub_did_not_answer_goes_to_the_next_one_after_the_facts() {
     let (link, events) = start(home, socket.clone());
     link.set_facts(facts(&["a"]));
     link.begin();
-    link.report(ReportMethod::Heard, json!({ "surface_id": "a", "body": "done" }));
+    link.report(ReportMethod::Terminal, json!({ "surface_id": "a", "body": "done" }));
     let listener = UnixListener::bind(&socket).unwrap();
     let methods = ["surface.opened", "surface.looks", "surface.heard"];
     let mut reports = BTreeSet::new();
@@ -232,7 +232,7 @@ fn a_host_never_waits_and_of_too_many_reports_the_newest_come_in_their_order() {
     // This hub reads nothing.
     let all = MAX_REPORTS + 1000;
     for number in 0..all {
-        link.report(ReportMethod::Heard, json!({ "number": number }));
+        link.report(ReportMethod::Terminal, json!({ "number": number }));
         link.set_facts(HostFacts { views: Some(json!({ "number": number })), ..HostFacts::default() });
     }
     let reading = thread::spawn(move || {

@@ -220,7 +220,7 @@ fn written(effects: &[Effect], to: &PaneId) -> String {
 /// The parameters of the reports about programs.
 fn heard(effects: &[Effect]) -> Vec<&Value> {
     let own = effects.iter().filter_map(|effect| match effect {
-        Effect::Report { method: ReportMethod::Heard, params } => Some(params),
+        Effect::Report { method: ReportMethod::Terminal, params } => Some(params),
         _ => None,
     });
     own.collect()
