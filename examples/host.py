@@ -54,11 +54,11 @@ def main():
     send(hub, "host.attach", name="example", version=1, can_focus=True)
     surfaces = [{"surface_id": name, "workspace_id": "example", "title": name} for name in sys.argv[1:]]
     send(hub, "surface.opened", surfaces=surfaces)
-    send(hub, "surface.looks", views=[])
+    send(hub, "surface.views", views=[])
     threading.Thread(target=follow_orders, args=(hub,), daemon=True).start()
     for line in sys.stdin:
         views = [{"client": "terminal", "surface_id": line.strip()}] if line.strip() else []
-        send(hub, "surface.looks", views=views)
+        send(hub, "surface.views", views=views)
 
 
 main()

@@ -6,7 +6,7 @@ use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::AnsweredWith;
 use ringer_core::message::{MessageOrigin, QuestionId};
 use ringer_hub::monotonic;
-use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
+use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion, Answerer};
 use ringer_journal::{Decision, Error, Home, IdSource, Journal};
 use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
@@ -27,17 +27,17 @@ impl PopupAnswerer {
         Self { home }
     }
 
-    fn give(&self, asked: &Asked, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
+    fn give(&self, asked: &AnsweredQuestion, answer: &PopupAnswer) -> Result<AnswerOutcome, Error> {
         let Some(mut journal) = Journal::open_existing(&self.home)? else {
             return Ok(AnswerOutcome::NotTaken(NO_JOURNAL.to_owned()));
         };
         match asked {
-            Asked::Prompt(key) => {
+            AnsweredQuestion::Prompt(key) => {
                 let (by, with) = (Sender::person(), AnsweredWith::Popup);
                 answer_prompt(&mut journal, key, answer.words(), by, with)
             }
-            Asked::Question(id) => answer_question(&mut journal, id, answer),
-            Asked::Elsewhere(id) => Ok(match answer_of_popup(&mut journal, id, answer.words()) {
+            AnsweredQuestion::Question(id) => answer_question(&mut journal, id, answer),
+            AnsweredQuestion::Remote(id) => Ok(match answer_of_popup(&mut journal, id, answer.words()) {
                 Ok(()) => AnswerOutcome::Taken,
                 Err(failure) => AnswerOutcome::NotTaken(failure.first_line()),
             }),
@@ -46,7 +46,7 @@ impl PopupAnswerer {
 }
 
 impl Answerer for PopupAnswerer {
-    fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome {
+    fn answer(&self, asked: &AnsweredQuestion, answer: &PopupAnswer) -> AnswerOutcome {
         self.give(asked, answer).unwrap_or_else(|error| AnswerOutcome::NotTaken(error.to_string()))
     }
 }

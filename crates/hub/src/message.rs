@@ -12,7 +12,7 @@ use ringer_core::message::{Agent, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, DisplayedPopup, HookProgram};
 use ringer_ipc::ApiError;
-use ringer_ipc::host::{AnswerOutcome, Asked};
+use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion};
 use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
 use serde_json::Value;
@@ -145,11 +145,11 @@ pub(crate) enum Job {
     Deliver {
         delivery: Box<Delivery>,
         terminals: Vec<Terminal>,
-        callers: Vec<u32>,
+        senders: Vec<u32>,
         prompt: Option<Box<PromptContent>>,
     },
     /// Pass on the person's answer in a popup.
-    Answer { id: MessageId, asked: Asked, answer: PopupAnswer },
+    Answer { id: MessageId, asked: AnsweredQuestion, answer: PopupAnswer },
     /// Withdraw a notification from where it is shown, and stop its deliveries.
     Withdraw(MessageId),
     /// Use another setup of the delivery channels, because the settings changed.

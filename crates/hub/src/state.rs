@@ -46,7 +46,7 @@ use delivery::queue::Deliveries;
 use delivery::title_marks::TitleMarks;
 use disk_outage::{DiskOutage, JournalWriteQueue, WRITE_FOR};
 use hosts::host_focus::HostFocus;
-use hosts::registry::HeardReports;
+use hosts::registry::RecentReports;
 use hosts::surfaces::Surfaces;
 use ingest::Ingest;
 pub(crate) use ingest::RETRY_AFTER;
@@ -77,7 +77,7 @@ pub(crate) struct HubState {
     settings: Settings,
     requests: RequestQueue<Finish>,
     host_focus: HostFocus,
-    heard_reports: HeardReports,
+    recent_reports: RecentReports,
     /// Hosts keep reports until the journal can be written.
     has_refused_reports: bool,
     maintenance: Maintenance,
@@ -181,7 +181,7 @@ impl HubState {
             agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
             requests: RequestQueue::new(),
             host_focus: HostFocus::default(),
-            heard_reports: HeardReports::default(),
+            recent_reports: RecentReports::default(),
             has_refused_reports: false,
             maintenance: Maintenance::new(),
             problems: Problems::default(),
@@ -202,7 +202,7 @@ impl HubState {
             LoopEvent::HookAnswered { ticket, answer } => {
                 // The answer may order the next hook, which may no longer be trusted.
                 self.reload_settings(now);
-                self.decide(now, Event::HookAnswered { ticket, answer });
+                self.feed_engine(now, Event::HookAnswered { ticket, answer });
                 self.ingest.schedule();
             }
             LoopEvent::Delivered { id, channel, report } => self.delivered(now, &id, channel, report),
@@ -215,9 +215,9 @@ impl HubState {
                 let step = self.title_marks.next_step(&surface);
                 self.change_title(step);
             }
-            LoopEvent::DesktopSession(session) => self.decide(now, Event::Desktop(session)),
+            LoopEvent::DesktopSession(session) => self.feed_engine(now, Event::Desktop(session)),
             LoopEvent::Desktop(DesktopEvent::Dismissed(id)) => {
-                self.decide(now, Event::Mark { id, read: true });
+                self.feed_engine(now, Event::Mark { id, read: true });
             }
             LoopEvent::Desktop(DesktopEvent::Show(id, _)) => {
                 let id = self.meant_by_popup(id);
@@ -258,7 +258,7 @@ impl HubState {
         }
         self.probe_disk(now);
         self.end_late_focus(now);
-        self.decide(now, Event::Tick);
+        self.feed_engine(now, Event::Tick);
         self.take_actions()
     }
 
@@ -364,7 +364,7 @@ impl HubState {
     }
 
     /// Lets the engine decide about an event, and executes its orders.
-    fn decide(&mut self, now: Now, event: Event) {
+    fn feed_engine(&mut self, now: Now, event: Event) {
         let orders = self.notifications.handle(now, event);
         self.execute_orders(now, orders);
     }
@@ -381,7 +381,7 @@ impl HubState {
         let Some(observations) = self.settings.refresh() else { return };
         self.apply_settings(now);
         for observation in observations {
-            self.decide(now, Event::Observed(observation));
+            self.feed_engine(now, Event::Observed(observation));
         }
     }
 

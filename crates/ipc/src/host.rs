@@ -85,13 +85,13 @@ pub trait Extension: Send {
 
 /// The question behind a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
+pub enum AnsweredQuestion {
     /// A dialog of an agent's client, with the key of the notification.
     Prompt(String),
     /// A question of `ringer ask`.
     Question(QuestionId),
     /// A question of an agent on another machine, with the id of the notification.
-    Elsewhere(MessageId),
+    Remote(MessageId),
 }
 
 /// The outcome of an answer.
@@ -108,7 +108,7 @@ pub enum AnswerOutcome {
 /// Passes on the answers that the person gives in a popup.
 pub trait Answerer: Send + Sync {
     /// Passes on an answer and waits until it is accepted. The hub calls this on a new thread for each answer.
-    fn answer(&self, asked: &Asked, answer: &PopupAnswer) -> AnswerOutcome;
+    fn answer(&self, asked: &AnsweredQuestion, answer: &PopupAnswer) -> AnswerOutcome;
 }
 
 /// Decides which requests on the hub's socket are reserved for the person.

@@ -10,7 +10,7 @@ use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, Note, Popup, Webhook};
-use ringer_ipc::host::{AnswerOutcome, Answerer, Asked};
+use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion, Answerer};
 use ringer_journal::{Home, IdSource};
 use ringer_term::Channel;
 use tokio::sync::{Notify, Semaphore, mpsc};
@@ -161,13 +161,13 @@ impl JobExecutor {
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),
             Job::MaintainJournal { tasks, ids } => self.maintain_journal(tasks, ids),
-            Job::Deliver { delivery, terminals: tried, callers, prompt } => {
+            Job::Deliver { delivery, terminals: tried, senders, prompt } => {
                 self.deliveries.notify_one();
                 let (id, channel) = (delivery.id.clone(), delivery.channel);
                 if channel == DeliveryChannel::Desktop {
                     self.on_desktop.insert(id.clone());
                 }
-                let work = self.deliver(&delivery, tried, callers, prompt);
+                let work = self.deliver(&delivery, tried, senders, prompt);
                 let (inputs, terminals) = (self.inputs.clone(), terminals.clone());
                 let told = id.clone();
                 let handle = self.tasks.spawn(async move {
@@ -208,10 +208,10 @@ impl JobExecutor {
         });
     }
 
-    fn give_answer(&mut self, id: MessageId, asked: Asked, answer: PopupAnswer) {
+    fn give_answer(&mut self, id: MessageId, asked: AnsweredQuestion, answer: PopupAnswer) {
         let (inputs, answerer) = (self.inputs.clone(), self.answerer.clone());
         let deadline =
-            if matches!(asked, Asked::Elsewhere(_)) { ELSEWHERE_DEADLINE } else { ANSWER_DEADLINE };
+            if matches!(asked, AnsweredQuestion::Remote(_)) { ELSEWHERE_DEADLINE } else { ANSWER_DEADLINE };
         self.tasks.spawn(async move {
             let outcome = match answerer {
                 Some(answerer) => {
@@ -289,7 +289,7 @@ impl JobExecutor {
         &self,
         delivery: &Delivery,
         terminals: Vec<Terminal>,
-        callers: Vec<u32>,
+        senders: Vec<u32>,
         prompt: Option<Box<PromptContent>>,
     ) -> impl Future<Output = Executed> + use<> {
         let note = Note::from(delivery);
@@ -303,7 +303,7 @@ impl JobExecutor {
                 DeliveryChannel::Desktop => {
                     let _turn = popups_at_once.acquire().await;
                     let popup = Popup { prompt, ..Popup::of(&note) };
-                    within(POPUP_DEADLINE, show_on_desktop(&desktop, popup, callers)).await
+                    within(POPUP_DEADLINE, show_on_desktop(&desktop, popup, senders)).await
                 }
                 DeliveryChannel::Terminal => {
                     within(POPUP_DEADLINE, show_in_terminal(terminals, &note, setup.channel, &home)).await
@@ -335,8 +335,8 @@ async fn within(deadline: Duration, work: impl Future<Output = Executed>) -> Exe
     done.unwrap_or_else(|_| Executed::of(Err(format!("no answer within {deadline:?}"))))
 }
 
-async fn show_on_desktop(desktop: &SessionDesktop, popup: Popup, callers: Vec<u32>) -> Executed {
-    match desktop.show(popup, callers).await {
+async fn show_on_desktop(desktop: &SessionDesktop, popup: Popup, senders: Vec<u32>) -> Executed {
+    match desktop.show(popup, senders).await {
         Ok((shown, elsewhere)) => {
             let how = format!("shown{elsewhere}");
             Executed {

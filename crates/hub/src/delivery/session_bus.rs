@@ -17,20 +17,20 @@ use ringer_platform::owned;
 use serde_json::{Value, json};
 
 /// The most processes that are remembered: enough for a few terminals and agents.
-const MAX_CALLERS: usize = 8;
+const MAX_SENDERS: usize = 8;
 /// The most bytes that are read of a process's environment. Linux allows more; usual ones have a few KiB.
 const MAX_ENVIRONMENT: u64 = 1024 * 1024;
 
 /// The processes that sent the latest messages.
 #[derive(Debug, Default)]
-pub(crate) struct Callers(VecDeque<u32>);
+pub(crate) struct RecentSenders(VecDeque<u32>);
 
-impl Callers {
+impl RecentSenders {
     /// Records the sender of a message.
-    pub(crate) fn heard(&mut self, pid: u32) {
+    pub(crate) fn add(&mut self, pid: u32) {
         self.0.retain(|known| *known != pid);
         self.0.push_front(pid);
-        self.0.truncate(MAX_CALLERS);
+        self.0.truncate(MAX_SENDERS);
     }
 
     /// Returns the processes, the latest first.
@@ -60,11 +60,11 @@ impl SessionDesktop {
     pub(crate) async fn show(
         &self,
         popup: Popup,
-        callers: Vec<u32>,
+        senders: Vec<u32>,
     ) -> Result<(DisplayedPopup, String), Error> {
         let shown = self.desktop.show(self.for_this_bus(popup.clone())).await;
         if let Err(Error::NoBus(_) | Error::Desktop(_)) = shown
-            && let Some(address) = self.learn(callers, None).await
+            && let Some(address) = self.learn(senders, None).await
         {
             let shown = self.desktop.show(self.for_this_bus(popup)).await?;
             return Ok((shown, format!(" on another session bus, {address}")));
@@ -95,9 +95,9 @@ impl SessionDesktop {
     }
 
     /// Switches to the first of these buses that works, and returns its address.
-    async fn learn(&self, callers: Vec<u32>, offered: Option<String>) -> Option<String> {
+    async fn learn(&self, senders: Vec<u32>, offered: Option<String>) -> Option<String> {
         let usual = self.usual.clone();
-        let found = tokio::task::spawn_blocking(move || addresses(&callers, offered, usual.as_deref())).await;
+        let found = tokio::task::spawn_blocking(move || addresses(&senders, offered, usual.as_deref())).await;
         for address in found.unwrap_or_default() {
             if self.desktop.use_bus(address.clone()).await.is_ok() {
                 let usual = self.usual.as_ref().map(|socket| format!("unix:path={}", socket.display()));
@@ -110,11 +110,11 @@ impl SessionDesktop {
 }
 
 /// The bus addresses to try, the best first.
-fn addresses(callers: &[u32], offered: Option<String>, usual: Option<&Path>) -> Vec<String> {
-    let of_callers = callers.iter().filter_map(|pid| of_process(*pid));
+fn addresses(senders: &[u32], offered: Option<String>, usual: Option<&Path>) -> Vec<String> {
+    let of_senders = senders.iter().filter_map(|pid| of_process(*pid));
     let usual = usual.map(|socket| format!("unix:path={}", socket.display()));
     let mut found: Vec<String> = Vec::new();
-    for address in offered.into_iter().chain(of_callers).chain(usual) {
+    for address in offered.into_iter().chain(of_senders).chain(usual) {
         for own in address.split(';').filter(|part| is_ours(part)) {
             if !found.iter().any(|known| known == own) {
                 found.push(own.to_owned());
@@ -182,14 +182,14 @@ mod tests {
     }
 
     #[test]
-    fn the_last_callers_are_remembered() {
-        let mut callers = Callers::default();
+    fn the_last_senders_are_remembered() {
+        let mut senders = RecentSenders::default();
         for pid in [1, 2, 3, 1] {
-            callers.heard(pid);
+            senders.add(pid);
         }
-        assert_eq!(callers.recent(), [1, 3, 2]);
-        (10..100).for_each(|pid| callers.heard(pid));
-        assert_eq!((callers.recent().len(), callers.recent()[0]), (MAX_CALLERS, 99));
+        assert_eq!(senders.recent(), [1, 3, 2]);
+        (10..100).for_each(|pid| senders.add(pid));
+        assert_eq!((senders.recent().len(), senders.recent()[0]), (MAX_SENDERS, 99));
     }
 
     #[test]
@@ -231,8 +231,8 @@ mod tests {
         let named = Process::with(&[("DBUS_SESSION_BUS_ADDRESS", &several)]);
         let usual = Process::with(&[("XDG_RUNTIME_DIR", directory.path().to_str().unwrap())]);
         let without = Process::with(&[("DBUS_SESSION_BUS_ADDRESS", "")]);
-        let found = |callers: &[&Process]| {
-            let pids: Vec<u32> = callers.iter().map(|process| process.0.id()).collect();
+        let found = |senders: &[&Process]| {
+            let pids: Vec<u32> = senders.iter().map(|process| process.0.id()).collect();
             addresses(&pids, None, None)
         };
         assert_eq!(found(&[&without]), Vec::<String>::new());

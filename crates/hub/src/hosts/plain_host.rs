@@ -17,15 +17,15 @@ const MAX_TERMINALS: usize = 4096;
 /// Terminals on which no host draws a ring. They ring by the terminal's own notification and a mark in the title.
 #[derive(Debug, Default)]
 pub struct PlainHost {
-    terminals: HashMap<SurfaceId, Heard>,
+    terminals: HashMap<SurfaceId, KnownTerminal>,
     /// A counter that orders terminals by their latest message.
-    heard: u64,
+    latest: u64,
     gone: Vec<SurfaceId>,
 }
 
 /// A terminal from which a message came.
 #[derive(Debug)]
-struct Heard {
+struct KnownTerminal {
     info: SurfaceInfo,
     /// The counter at its latest message.
     last: u64,
@@ -34,7 +34,7 @@ struct Heard {
 impl PlainHost {
     fn forget_the_gone(&mut self) {
         let is_there = |info: &SurfaceInfo| info.tty.as_deref().is_some_and(|tty| Path::new(tty).exists());
-        let known = self.terminals.values().map(|heard| &heard.info);
+        let known = self.terminals.values().map(|terminal| &terminal.info);
         let gone: Vec<SurfaceId> =
             known.filter(|info| !is_there(info)).map(|info| info.surface.clone()).collect();
         let gone = if gone.is_empty() { self.terminals.keys().cloned().collect() } else { gone };
@@ -50,13 +50,13 @@ impl Host for PlainHost {
     }
 
     fn surfaces(&self) -> Vec<SurfaceInfo> {
-        let mut terminals: Vec<&Heard> = self.terminals.values().collect();
-        terminals.sort_unstable_by_key(|heard| Reverse(heard.last));
-        terminals.into_iter().map(|heard| heard.info.clone()).collect()
+        let mut terminals: Vec<&KnownTerminal> = self.terminals.values().collect();
+        terminals.sort_unstable_by_key(|terminal| Reverse(terminal.last));
+        terminals.into_iter().map(|terminal| terminal.info.clone()).collect()
     }
 
     fn surface(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
-        self.terminals.get(surface).map(|heard| heard.info.clone())
+        self.terminals.get(surface).map(|terminal| terminal.info.clone())
     }
 
     fn owns(&self, surface: &SurfaceId) -> bool {
@@ -65,12 +65,12 @@ impl Host for PlainHost {
 
     fn register(&mut self, surface: &SurfaceId, tty: Option<&str>, scope: &str) -> Option<Event> {
         let workspace = Place::own_workspace(scope).workspace;
-        self.heard += 1;
-        if let Some(Heard { info, last }) = self.terminals.get_mut(surface)
+        self.latest += 1;
+        if let Some(KnownTerminal { info, last }) = self.terminals.get_mut(surface)
             && info.workspace == workspace
             && info.tty.as_deref() == tty
         {
-            *last = self.heard;
+            *last = self.latest;
             return None;
         }
         if self.terminals.len() >= MAX_TERMINALS {
@@ -86,7 +86,7 @@ impl Host for PlainHost {
             place: None,
             parent: None,
         };
-        self.terminals.insert(surface.clone(), Heard { info, last: self.heard });
+        self.terminals.insert(surface.clone(), KnownTerminal { info, last: self.latest });
         Some(Event::Surface { surface: surface.clone(), workspace, tty, reports_focus: false })
     }
 

@@ -21,7 +21,7 @@ pub(crate) enum HostRequest {
     /// A surface was closed.
     Closed { surface_id: String },
     /// The surfaces that the person looks at.
-    Looks(LooksParams),
+    Views(ViewsParams),
     /// The person saw a surface at this time, in milliseconds since 1970. The host does not know whether they still do.
     Glanced { surface_id: String, at_ms: i64 },
     /// The person typed in the host.
@@ -63,7 +63,7 @@ pub(crate) struct SurfaceParams {
     /// The id of the surface around it. A terminal may also be given as `tty:DEVICE@START`.
     #[serde(default)]
     pub(crate) parent: Option<String>,
-    /// True if `surface.looks` would report that the person looks at this surface.
+    /// True if `surface.views` would report that the person looks at this surface.
     #[serde(default = "yes")]
     pub(crate) reports_looks: bool,
 }
@@ -74,7 +74,7 @@ pub(crate) fn yes() -> bool {
 
 /// All surfaces of a host that the person looks at.
 #[derive(Debug, Deserialize)]
-pub(crate) struct LooksParams {
+pub(crate) struct ViewsParams {
     pub(crate) views: Vec<ViewParams>,
     /// True if the host reports every surface that is looked at.
     #[serde(default = "yes")]

@@ -123,7 +123,7 @@ impl HubState {
     pub(super) fn refresh_agent_on(&mut self, now: Now, surface: &SurfaceId) {
         if let Ok(info) = self.journal.agent_on(surface.as_str()) {
             let agent = info.map(|info| (info.id, info.by_hooks));
-            self.decide(now, Event::AgentOnSurface { surface: surface.clone(), agent });
+            self.feed_engine(now, Event::AgentOnSurface { surface: surface.clone(), agent });
         }
     }
 
@@ -184,7 +184,7 @@ impl HubState {
         if let Some(surface) = info.surface.as_deref().map(SurfaceId::new) {
             self.agents.heard_from(&surface);
             let agent = Some((info.id.clone(), info.by_hooks));
-            self.decide(now, Event::AgentOnSurface { surface, agent });
+            self.feed_engine(now, Event::AgentOnSurface { surface, agent });
         }
         let (id, surface) = (info.id.as_str(), &info.surface);
         let data = json!({ "id": id, "state": state.as_str(), "client": info.client, "surface": surface });
@@ -211,7 +211,7 @@ impl HubState {
             Ok(0) => {}
             Ok(_) => {
                 let text = format!("{} ended in the middle of a turn", agent.as_str());
-                self.decide(now, Event::Observed(Observation::new("teammate-shutdown", text)));
+                self.feed_engine(now, Event::Observed(Observation::new("teammate-shutdown", text)));
             }
             Err(error) => {
                 self.write_failed(now, "cannot write down that an agent ended, trying again", &error);
@@ -226,7 +226,7 @@ impl HubState {
     pub(super) fn watch_finished(&mut self, now: Now, outcome: &WatchOutcome) {
         let mut observation = Observation::new("env-hook", outcome.words());
         observation.error = outcome.result.is_err();
-        self.decide(now, Event::Observed(observation));
+        self.feed_engine(now, Event::Observed(observation));
         let Some(agent) = outcome.agent.as_deref() else { return };
         let named = self.journal.agent_named(agent).ok().flatten().unwrap_or_else(|| agent.to_owned());
         let (Ok(output) | Err(output)) = &outcome.result;

@@ -22,7 +22,7 @@ impl HubState {
             self.execute_order(now, order);
         }
         for surface in self.surfaces.take_gone() {
-            self.decide(now, Event::SurfaceGone(surface));
+            self.feed_engine(now, Event::SurfaceGone(surface));
         }
     }
 
@@ -172,11 +172,11 @@ impl HubState {
             DeliveryChannel::Terminal => self.surfaces.terminals_of(&delivery.place),
             _ => Vec::new(),
         };
-        let callers = match delivery.channel {
-            DeliveryChannel::Desktop => self.surfaces.callers(),
+        let senders = match delivery.channel {
+            DeliveryChannel::Desktop => self.surfaces.senders(),
             _ => Vec::new(),
         };
-        self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, callers, prompt });
+        self.execute(Job::Deliver { delivery: Box::new(delivery), terminals, senders, prompt });
     }
 
     /// Stores the result of a delivery, and tells the engine.
@@ -211,7 +211,7 @@ impl HubState {
             };
             self.notifications.writes().add_dead_letter(letter);
         }
-        self.decide(now, Event::Delivered { id: id.clone(), channel, result: report.result, popup });
+        self.feed_engine(now, Event::Delivered { id: id.clone(), channel, result: report.result, popup });
     }
 
     /// Decodes the deliveries of an earlier hub. Those that this version cannot read are given up: no later version could read
@@ -223,7 +223,7 @@ impl HubState {
                 Ok(delivery) => deliveries.push(delivery),
                 Err(error) => {
                     let why = format!("what an earlier hub wrote down of it cannot be read: {error}");
-                    self.log(format!("giving up {} of {}: {why}", row.way, row.id));
+                    self.log(format!("giving up {} of {}: {why}", row.channel, row.id));
                     self.notifications.writes().give_up(row, why, now.wall_ms);
                 }
             }

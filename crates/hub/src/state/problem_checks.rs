@@ -90,7 +90,7 @@ impl HubState {
         if let Some(problem) = self.problems.clear(key) {
             self.log(format!("no longer a problem: {}", problem.text));
             self.problems_changed(now);
-            self.decide(now, Event::RemoveToast(key.to_owned()));
+            self.feed_engine(now, Event::RemoveToast(key.to_owned()));
         }
     }
 

@@ -262,14 +262,14 @@ impl HubState {
         }
         let origin = &message.draft.origin;
         if let Some(pid) = origin.pid {
-            self.surfaces.add_caller(pid);
+            self.surfaces.add_sender(pid);
         }
         let surface = origin.surface.as_deref().map(SurfaceId::new);
         let (tty, prefer_tty) = (origin.tty.clone(), origin.pane.is_some());
         if let Some(surface) = &surface
             && let Some(event) = self.surfaces.register(surface, &message)
         {
-            self.decide(now, event);
+            self.feed_engine(now, event);
             self.refresh_agent_on(now, surface);
         }
         let workspace = message.draft.origin.workspace.as_deref().map(WorkspaceId::new);
@@ -282,7 +282,7 @@ impl HubState {
         self.wake_recipients(&message);
         let is_subagent = message.draft.category.as_deref() == Some("subagent");
         let incoming = IncomingMessage { message, caller, is_subagent, pending: false };
-        self.decide(now, Event::Message(Box::new(incoming)));
+        self.feed_engine(now, Event::Message(Box::new(incoming)));
     }
 
     /// Registers the surface of a message from another machine, which no host has here. Otherwise the message would count for the
@@ -290,7 +290,7 @@ impl HubState {
     fn register_elsewhere(&mut self, now: Now, workspace: &WorkspaceId, surface: Option<&SurfaceId>) {
         let surface = surface.cloned().unwrap_or_else(|| SurfaceId::new(workspace.as_str()));
         let workspace = workspace.clone();
-        self.decide(now, Event::Surface { surface, workspace, tty: None, reports_focus: false });
+        self.feed_engine(now, Event::Surface { surface, workspace, tty: None, reports_focus: false });
     }
 
     /// Wakes the idle agents among the recipients of a message.

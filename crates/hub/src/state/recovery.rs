@@ -71,7 +71,7 @@ impl HubState {
         self.act(Action::SetWatches(watches));
         self.check_settings_problems(now);
         if let Some(observation) = self.settings.error_observation() {
-            self.decide(now, Event::Observed(observation));
+            self.feed_engine(now, Event::Observed(observation));
         }
         if self.is_offline() {
             return Ok(self.take_actions());

@@ -226,8 +226,8 @@ impl Simulation {
             7 => ("notification.list", json!({ "unread": true })),
             8 => ("host.attach", json!({ "name": "scripted" })),
             9 => ("surface.opened", json!({ "surface_id": pane, "workspace_id": "w" })),
-            10 => ("surface.looks", json!({ "views": [{ "client": "main", "surface_id": pane }] })),
-            11 => ("surface.looks", json!({ "views": [] })),
+            10 => ("surface.views", json!({ "views": [{ "client": "main", "surface_id": pane }] })),
+            11 => ("surface.views", json!({ "views": [] })),
             12 => ("notification.undo", json!({})),
             13 | 14 => ("notification.snooze", json!({ "id": id, "until_unix_ms": self.some_moment() })),
             15..18 => self.quiet_request(),
@@ -369,7 +369,7 @@ impl Simulation {
             Job::Deliver { delivery, .. } => {
                 let written = self.store.outbox().unwrap();
                 let is_written = |id: &MessageId, channel: DeliveryChannel| {
-                    written.iter().any(|row| row.id == *id && row.way == channel.as_str())
+                    written.iter().any(|row| row.id == *id && row.channel == channel.as_str())
                 };
                 let is_withdrawn = self.withdrawn.contains(&delivery.id);
                 assert!(

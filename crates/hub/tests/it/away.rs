@@ -27,7 +27,7 @@ fn host(hub: &TestHub) -> HubClient {
 }
 
 fn set_present(host: &mut HubClient, present: bool) {
-    host.call("surface.looks", &json!({ "views": [], "present": present })).expect("told");
+    host.call("surface.views", &json!({ "views": [], "present": present })).expect("told");
 }
 
 fn error(body: &str) -> Draft {

@@ -168,7 +168,7 @@ fn a_host_that_says_that_the_person_is_away_makes_it_go_out_at_once() {
     hub.wait_for_step(&id, "channels: none");
     let mut host = HubClient::connect(hub.home()).expect("a hub");
     host.call("host.attach", &json!({ "name": "scripted" })).expect("attached");
-    host.call("surface.looks", &json!({ "views": [], "present": false })).expect("told");
+    host.call("surface.views", &json!({ "views": [], "present": false })).expect("told");
     assert!(sent.recv_timeout(DEADLINE).expect("a request").body.contains("broken"), "what was open");
     let trail = hub.wait_for_step(&id, "you are away: escalated");
     assert!(!trail.iter().any(|step| step.starts_with("still open")), "{trail:?}");

@@ -71,9 +71,9 @@ fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
     let id = hub.send("hello");
     hub.wait_for_step(&id, "channels: ");
     hub.end();
-    let row = |way: &str, delivery: &str| PendingDelivery {
+    let row = |channel: &str, delivery: &str| PendingDelivery {
         id: id.clone(),
-        way: way.into(),
+        channel: channel.into(),
         delivery: delivery.into(),
     };
     let rows = vec![row("hologram", r#"{"way":"hologram"}"#), row("desktop", "")];

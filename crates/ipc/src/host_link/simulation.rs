@@ -161,7 +161,7 @@ impl Simulation {
                     assert!(self.is_behind || before.as_ref() != Some(own), "it was sent twice");
                 }
             }
-            "surface.looks" => {
+            "surface.views" => {
                 let is_news = params["present"] == true || self.hub.views.as_ref() != Some(&params);
                 assert!(self.is_behind || is_news, "it was sent twice");
                 self.hub.views = Some(json!({ "views": params["views"] }));

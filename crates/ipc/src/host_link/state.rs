@@ -24,7 +24,7 @@ const RATE_PAUSE: Duration = Duration::from_secs(1);
 pub struct HostFacts {
     /// The parameters of `surface.opened` by the id of the surface.
     pub surfaces: BTreeMap<String, Value>,
-    /// The parameters of `surface.looks`. `None` if the host does not know what the person looks at.
+    /// The parameters of `surface.views`. `None` if the host does not know what the person looks at.
     pub views: Option<Value>,
 }
 
@@ -373,6 +373,6 @@ impl Connection {
         if is_present {
             params["present"] = json!(true);
         }
-        Some((Request { method: "surface.looks", params }, Awaited::Views))
+        Some((Request { method: "surface.views", params }, Awaited::Views))
     }
 }

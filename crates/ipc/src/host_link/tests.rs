@@ -45,7 +45,7 @@ fn sent(link: &mut LinkState, now: Instant) -> Vec<&'static str> {
 fn a_surface_is_closed_after_the_reports_about_it() {
     let (mut link, now) = connected();
     link.set_facts(facts(&["a", "b"]));
-    assert_eq!(sent(&mut link, now), ["surface.opened", "surface.looks"]);
+    assert_eq!(sent(&mut link, now), ["surface.opened", "surface.views"]);
     link.report(report("a"));
     link.set_facts(facts(&["b"]));
     link.moment(Request { method: "surface.focused", params: Value::Null });
@@ -59,7 +59,7 @@ fn a_fact_that_was_replaced_before_it_was_sent_is_not_sent() {
     link.set_facts(facts(&["b"]));
     let Step::Send(opened) = link.next_step(now) else { panic!("it has facts") };
     assert_eq!(opened.params, json!({ "surfaces": [{ "surface_id": "b" }] }));
-    assert_eq!(sent(&mut link, now), ["surface.looks"]);
+    assert_eq!(sent(&mut link, now), ["surface.views"]);
     link.set_facts(facts(&["a", "b"]));
     link.set_facts(facts(&["b"]));
     assert!(sent(&mut link, now).is_empty());
@@ -190,7 +190,7 @@ fn a_report_that_a_hub_did_not_answer_goes_to_the_next_one_after_the_facts() {
     link.begin();
     link.report(ReportMethod::Terminal, json!({ "surface_id": "a", "body": "done" }));
     let listener = UnixListener::bind(&socket).unwrap();
-    let methods = ["surface.opened", "surface.looks", "surface.heard"];
+    let methods = ["surface.opened", "surface.views", "surface.heard"];
     let mut reports = BTreeSet::new();
     for _ in 0..2 {
         let mut hub = next_host(&listener);

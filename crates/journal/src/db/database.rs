@@ -516,13 +516,13 @@ impl<S: Schema> Database<S> {
 
     /// Repairs that were not yet reported to the person, oldest first.
     pub fn unreported_repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
-        self.read(|connection| repair_record::select(connection, "told = 0"))
+        self.read(|connection| repair_record::select(connection, "reported = 0"))
     }
 
     /// Marks repairs as reported to the person.
     pub fn mark_repairs_reported(&mut self, repairs: &[RepairRecord]) -> Result<(), Error> {
         self.write(|transaction| {
-            let mut tell = transaction.prepare("UPDATE repair SET told = 1 WHERE id = ?1")?;
+            let mut tell = transaction.prepare("UPDATE repair SET reported = 1 WHERE id = ?1")?;
             repairs.iter().try_for_each(|repair| tell.execute([repair.id.as_str()]).map(drop))
         })
     }

@@ -11,7 +11,7 @@ use crate::db::damage::FILES;
 use crate::home::beside;
 use crate::ids::IdSource;
 
-/// The table `repair`, which both files have. `id` is the message that reports the repair, and `told` whether it was sent.
+/// The table `repair`, which both files have. `id` is the message that reports the repair, and `reported` is 1 once it was sent.
 /// `what` is [`FILE`] or the table of a quarantined row; `aside` is the path of a quarantined file, `bytes` a quarantined row.
 pub(crate) const REPAIR: &str = "CREATE TABLE repair (
     id TEXT PRIMARY KEY,
@@ -20,7 +20,7 @@ pub(crate) const REPAIR: &str = "CREATE TABLE repair (
     aside TEXT,
     saved INTEGER NOT NULL,
     bytes BLOB,
-    told INTEGER NOT NULL
+    reported INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID";
 
 const FILE: &str = "file";
@@ -88,7 +88,7 @@ pub(crate) fn note_file(
     let saved = i64::try_from(saved).unwrap_or(i64::MAX);
     transaction
         .prepare(
-            "INSERT INTO repair (id, ts, what, aside, saved, bytes, told) VALUES (?1, ?2, ?3, ?4, ?5, NULL, 0)",
+            "INSERT INTO repair (id, ts, what, aside, saved, bytes, reported) VALUES (?1, ?2, ?3, ?4, ?5, NULL, 0)",
         )?
         .execute(params![
             stamp.message_id().as_str(),
@@ -111,7 +111,7 @@ pub(crate) fn quarantine_rows(
     let columns = columns(transaction, table)?;
     let bytes: Vec<String> = columns.iter().map(|column| format!("hex({})", column.name)).collect();
     let mut keep = transaction.prepare(&format!(
-        "INSERT INTO repair (id, ts, what, aside, saved, bytes, told)
+        "INSERT INTO repair (id, ts, what, aside, saved, bytes, reported)
          SELECT ?1, ?2, ?3, NULL, 0, CAST({} AS BLOB), 0 FROM {table} WHERE {key} = ?4",
         bytes.join(" || ',' || ")
     ))?;

@@ -36,7 +36,7 @@ impl Schema for HubSchema {
         POPUP,
         DEAD_LETTER,
         "CREATE TABLE flag (reason TEXT NOT NULL, place TEXT NOT NULL, PRIMARY KEY (reason, place)) STRICT, WITHOUT ROWID",
-        TAKEN,
+        HUB_POSITION,
         REPAIR,
         STATE,
     ];
@@ -48,7 +48,7 @@ impl Schema for HubSchema {
         "popup",
         "dead_letter",
         "flag",
-        "taken",
+        "hub_position",
         "repair",
         "state",
     ];
@@ -72,9 +72,9 @@ const TRAIL: &str = "CREATE TABLE trail (
 
 const OUTBOX: &str = "CREATE TABLE outbox (
     id TEXT NOT NULL,
-    way TEXT NOT NULL,
+    channel TEXT NOT NULL,
     delivery TEXT NOT NULL,
-    PRIMARY KEY (id, way)
+    PRIMARY KEY (id, channel)
 ) STRICT, WITHOUT ROWID";
 
 const POPUP: &str = "CREATE TABLE popup (
@@ -125,7 +125,7 @@ pub struct UnreadableRecord {
 }
 
 /// The hub's [`ReadPosition`] in the journal, in a single row.
-const TAKEN: &str = "CREATE TABLE taken (
+const HUB_POSITION: &str = "CREATE TABLE hub_position (
     one INTEGER PRIMARY KEY CHECK (one = 1),
     generation TEXT,
     seq INTEGER NOT NULL,
@@ -142,9 +142,9 @@ impl HubStore {
 
     /// How far the hub has read the journal. `None` if it has never stored that.
     pub fn position(&mut self) -> Result<Option<ReadPosition>, Error> {
-        let query = "SELECT generation, seq, id, newest, until FROM taken";
+        let query = "SELECT generation, seq, id, newest, until FROM hub_position";
         self.read(|connection| {
-            let taken = connection.query_row(query, [], |row| {
+            let position = connection.query_row(query, [], |row| {
                 let (newest, until): (_, Option<i64>) = (optional_text(row, 3)?, row.get(4)?);
                 let (generation, id) = (optional_text(row, 0)?, optional_text(row, 2)?);
                 Ok(ReadPosition {
@@ -152,7 +152,7 @@ impl HubStore {
                     catch_up: newest.zip(until).map(|(newest, until)| CatchUp { newest, until }),
                 })
             });
-            taken.optional()
+            position.optional()
         })
     }
 
@@ -228,19 +228,27 @@ impl HubStore {
 
     /// Deliveries that were in progress when the hub exited.
     pub fn outbox(&mut self) -> Result<Vec<PendingDelivery>, Error> {
-        self.rows("SELECT id, way, delivery FROM outbox ORDER BY id, way", |row| {
+        self.rows("SELECT id, channel, delivery FROM outbox ORDER BY id, channel", |row| {
             let Some(id) = message_id(row)? else { return Ok(None) };
-            Ok(Some(PendingDelivery { id, way: text(row, 1)?, delivery: text(row, 2)? }))
+            Ok(Some(PendingDelivery { id, channel: text(row, 1)?, delivery: text(row, 2)? }))
         })
     }
 
     /// A delivery in progress, by message and channel.
-    pub fn pending_delivery(&mut self, id: &MessageId, way: &str) -> Result<Option<PendingDelivery>, Error> {
+    pub fn pending_delivery(
+        &mut self,
+        id: &MessageId,
+        channel: &str,
+    ) -> Result<Option<PendingDelivery>, Error> {
         self.read(|connection| {
             connection
-                .prepare_cached("SELECT delivery FROM outbox WHERE id = ?1 AND way = ?2")?
-                .query_row([id.as_str(), way], |row| {
-                    Ok(PendingDelivery { id: id.clone(), way: way.to_owned(), delivery: text(row, 0)? })
+                .prepare_cached("SELECT delivery FROM outbox WHERE id = ?1 AND channel = ?2")?
+                .query_row([id.as_str(), channel], |row| {
+                    Ok(PendingDelivery {
+                        id: id.clone(),
+                        channel: channel.to_owned(),
+                        delivery: text(row, 0)?,
+                    })
                 })
                 .optional()
         })

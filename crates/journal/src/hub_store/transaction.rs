@@ -13,7 +13,7 @@ pub struct PendingDelivery {
     /// The notification.
     pub id: MessageId,
     /// Delivery channel.
-    pub way: String,
+    pub channel: String,
     /// The delivery, in a format of the hub.
     pub delivery: String,
 }
@@ -103,7 +103,7 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
         let (newest, until) = catch_up.as_ref().map(|catch_up| (&catch_up.newest, catch_up.until)).unzip();
         transaction
             .prepare_cached(
-                "INSERT OR REPLACE INTO taken (one, generation, seq, id, newest, until)
+                "INSERT OR REPLACE INTO hub_position (one, generation, seq, id, newest, until)
                  VALUES (1, ?1, ?2, ?3, ?4, ?5)",
             )?
             .execute(params![cursor.generation, cursor.seq, cursor.id, newest, until])?;
@@ -127,13 +127,13 @@ pub(crate) fn apply(transaction: &Transaction<'_>, changes: &HubChanges) -> rusq
         add_steps(transaction, id, std::iter::once(step))?;
     }
     let mut begin = transaction
-        .prepare_cached("INSERT OR REPLACE INTO outbox (id, way, delivery) VALUES (?1, ?2, ?3)")?;
+        .prepare_cached("INSERT OR REPLACE INTO outbox (id, channel, delivery) VALUES (?1, ?2, ?3)")?;
     for outgoing in &changes.started {
-        begin.execute(params![outgoing.id.as_str(), outgoing.way, outgoing.delivery])?;
+        begin.execute(params![outgoing.id.as_str(), outgoing.channel, outgoing.delivery])?;
     }
-    let mut end = transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND way = ?2")?;
-    for (id, way) in &changes.finished {
-        end.execute(params![id.as_str(), way])?;
+    let mut end = transaction.prepare_cached("DELETE FROM outbox WHERE id = ?1 AND channel = ?2")?;
+    for (id, channel) in &changes.finished {
+        end.execute(params![id.as_str(), channel])?;
     }
     for letter in &changes.dead_letters {
         transaction

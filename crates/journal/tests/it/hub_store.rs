@@ -43,8 +43,8 @@ fn remember(store: &mut HubStore, records: Vec<Record>) {
     settle(store, &HubChanges { records, ..HubChanges::default() });
 }
 
-fn outgoing(id: &MessageId, way: &str, delivery: &str) -> PendingDelivery {
-    PendingDelivery { id: id.clone(), way: way.to_owned(), delivery: delivery.to_owned() }
+fn outgoing(id: &MessageId, channel: &str, delivery: &str) -> PendingDelivery {
+    PendingDelivery { id: id.clone(), channel: channel.to_owned(), delivery: delivery.to_owned() }
 }
 
 fn popup(key: &str, id: &MessageId, number: u32) -> ShownPopup {
@@ -113,11 +113,11 @@ fn rows(test: &TestHome) -> Vec<String> {
     let connection = test.memory_connection();
     let mut all = Vec::new();
     for (table, columns) in [
-        ("taken", "seq"),
+        ("hub_position", "seq"),
         ("undecided", "id"),
         ("notification", "id, is_read"),
         ("trail", "id, step, text"),
-        ("outbox", "id, way"),
+        ("outbox", "id, channel"),
         ("popup", "key, id, number, server"),
         ("dead_letter", "id, target, why, ts"),
         ("flag", "reason, place"),
@@ -133,9 +133,17 @@ fn rows(test: &TestHome) -> Vec<String> {
 
 #[test]
 fn a_settlement_is_all_or_nothing() {
-    for table in
-        ["taken", "undecided", "notification", "trail", "outbox", "dead_letter", "popup", "flag", "state"]
-    {
+    for table in [
+        "hub_position",
+        "undecided",
+        "notification",
+        "trail",
+        "outbox",
+        "dead_letter",
+        "popup",
+        "flag",
+        "state",
+    ] {
         let test = TestHome::new();
         let mut store = test.memory();
         let (one, two) = (id(1), id(2));

@@ -129,7 +129,7 @@ lines = stream.makefile()
 for method, params in [
     ("host.attach", {"name": "forged"}),
     ("surface.opened", {"surface_id": "theirs"}),
-    ("surface.looks", {"views": [{"client": "forged", "surface_id": "theirs"}]}),
+    ("surface.views", {"views": [{"client": "forged", "surface_id": "theirs"}]}),
     ("ping", {}),
 ]:
     stream.sendall((json.dumps({"id": method, "method": method, "params": params}) + "\n").encode())

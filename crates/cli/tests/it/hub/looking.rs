@@ -127,7 +127,7 @@ pub(super) fn attach(environment: &HubEnvironment, panes: &[&str]) -> Socket {
 pub(super) fn looks(host: &mut Socket, panes: &[&str], present: bool) {
     let view = |pane: &&str| json!({ "client": format!("client on {pane}"), "surface_id": pane });
     let views: Vec<Value> = panes.iter().map(view).collect();
-    tell(host, "surface.looks", &json!({ "views": views, "present": present }));
+    tell(host, "surface.views", &json!({ "views": views, "present": present }));
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn only_a_host_says_what_the_person_looks_at() {
     environment.notify(&["hello"]);
     environment.settled_hub();
     let mut client = environment.connect();
-    let refused = client.call("surface.looks", &json!({ "views": [] }));
+    let refused = client.call("surface.views", &json!({ "views": [] }));
     assert_eq!(refused["error"]["code"], "invalid_request", "{refused}");
     assert!(
         refused["error"]["message"].as_str().is_some_and(|text| text.contains("host.attach")),

@@ -6,7 +6,7 @@ use ringer_core::engine::Delivery;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
-use ringer_ipc::host::{AnswerOutcome, Asked};
+use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion};
 use ringer_journal::Error;
 
 use crate::hosts::tmux::Unreachable;
@@ -16,10 +16,10 @@ use crate::state::hosts::host_focus::FocusWaiter;
 use crate::state::hosts::surfaces::FocusOutcome;
 
 /// The prompt or question of a notification. A question in a client's dialog is a prompt, not a question of `ringer ask`.
-fn asked(record: &Record) -> Option<Asked> {
+fn asked(record: &Record) -> Option<AnsweredQuestion> {
     match &record.key {
-        Some(key) if record.is_of_session() => Some(Asked::Prompt(key.to_string())),
-        _ => record.open_question.clone().map(Asked::Question),
+        Some(key) if record.is_of_session() => Some(AnsweredQuestion::Prompt(key.to_string())),
+        _ => record.open_question.clone().map(AnsweredQuestion::Question),
     }
 }
 
@@ -53,24 +53,24 @@ impl HubState {
     }
 
     /// The prompt or question of a notification, also one of another machine.
-    fn asked(&mut self, id: &MessageId) -> Option<Asked> {
+    fn asked(&mut self, id: &MessageId) -> Option<AnsweredQuestion> {
         let record = self.notifications.get(id)?;
         match self.journal.prompt_elsewhere(id) {
-            Ok(Some(_)) if record.needs_person() => Some(Asked::Elsewhere(id.clone())),
+            Ok(Some(_)) if record.needs_person() => Some(AnsweredQuestion::Remote(id.clone())),
             _ => asked(record),
         }
     }
 
     /// Reads a prompt, if it is still open and can be answered outside its own terminal.
-    fn read_prompt(&mut self, asked: &Asked) -> Result<Option<PromptContent>, Error> {
+    fn read_prompt(&mut self, asked: &AnsweredQuestion) -> Result<Option<PromptContent>, Error> {
         Ok(match asked {
-            Asked::Prompt(key) => self.journal.prompt(key)?.and_then(|stored| {
+            AnsweredQuestion::Prompt(key) => self.journal.prompt(key)?.and_then(|stored| {
                 let is_open = stored.ended_ms.is_none() && stored.decision.is_none();
                 let is_reachable = stored.prompt.method != AnswerMethod::DialogOnly;
                 (is_open && is_reachable).then_some(stored.prompt.content)
             }),
-            Asked::Elsewhere(id) => self.journal.prompt_elsewhere(id)?,
-            Asked::Question(id) => {
+            AnsweredQuestion::Remote(id) => self.journal.prompt_elsewhere(id)?,
+            AnsweredQuestion::Question(id) => {
                 let open = self.journal.question(id)?.filter(|question| question.answered_ms.is_none());
                 open.map(|question| PromptContent::Questions(vec![question.as_prompt()]))
             }
@@ -104,7 +104,7 @@ impl HubState {
         };
         self.log(format!("{id} was not answered with its popup: {why}"));
         let cause = Cause::PopupAnswerFailed { answer: answer.label().to_owned(), why: why.clone() };
-        self.decide(now, Event::AddTrailStep { id: id.clone(), cause });
+        self.feed_engine(now, Event::AddTrailStep { id: id.clone(), cause });
         self.answer_click(now, &id, format!("not answered: {why}"));
         if only_there {
             self.popup_clicked(now, id);
@@ -113,7 +113,7 @@ impl HubState {
 
     /// Shows a toast at once, in response to a click.
     fn answer_click(&mut self, now: Now, id: &MessageId, text: String) {
-        self.decide(now, Event::Toast(Toast::new(format!("show-{id}"), Priority::Immediate, text)));
+        self.feed_engine(now, Event::Toast(Toast::new(format!("show-{id}"), Priority::Immediate, text)));
     }
 
     /// Handles a click on "Show".
@@ -149,7 +149,7 @@ impl HubState {
         };
         self.log(format!("cannot show {id}: {why}"));
         let cause = Cause::CannotShow { why: why.clone() };
-        self.decide(now, Event::AddTrailStep { id: id.clone(), cause });
+        self.feed_engine(now, Event::AddTrailStep { id: id.clone(), cause });
         self.answer_click(now, id, format!("cannot show it: {why}"));
     }
 }

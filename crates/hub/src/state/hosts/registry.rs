@@ -14,7 +14,7 @@ use ringer_ipc::ApiError;
 use ringer_ipc::host::SurfaceInfo;
 
 use crate::hosts::protocol::{
-    ConnectionId, HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams,
+    ConnectionId, HostAbilities, HostRequest, SurfaceParams, ViewParams, ViewsParams,
 };
 
 /// The most surfaces of one host: more than a person opens. The engine has the same limit for all hosts together.
@@ -39,7 +39,7 @@ struct AttachedHost {
     /// True if the person is present, as far as it knows.
     is_present: bool,
     /// The last report to the engine: the views whose surrounding surfaces are all looked at, and the presence.
-    told: (Vec<View>, bool),
+    reported: (Vec<View>, bool),
 }
 
 /// A surface of an attached host.
@@ -64,7 +64,7 @@ impl AttachedHost {
             reports_focus: false,
             views: Vec::new(),
             is_present: true,
-            told: (Vec::new(), true),
+            reported: (Vec::new(), true),
         }
     }
 
@@ -129,7 +129,7 @@ impl AttachedHosts {
                 let events = self.changed_views(None);
                 Ok(HostChanges { events, around, ..self.without([surface]) })
             }
-            HostRequest::Looks(params) => self.looks(connection, params),
+            HostRequest::Views(params) => self.looks(connection, params),
             HostRequest::Glanced { surface_id, at_ms } => self.glanced(connection, &surface_id, at_ms),
             HostRequest::Unread { surface_id, is_restored, .. } => {
                 let host = self.host(connection)?;
@@ -185,7 +185,7 @@ impl AttachedHosts {
         Ok(HostChanges { changed: ids, around, events: self.changed_views(None), ..HostChanges::default() })
     }
 
-    fn looks(&mut self, connection: ConnectionId, params: LooksParams) -> Result<HostChanges, ApiError> {
+    fn looks(&mut self, connection: ConnectionId, params: ViewsParams) -> Result<HostChanges, ApiError> {
         if params.views.len() > MAX_VIEWS {
             return Err(ApiError::params(format!("a host has at most {MAX_VIEWS} views")));
         }
@@ -320,9 +320,9 @@ const MAX_ID: usize = 64;
 
 /// The ids of the latest reports, oldest first.
 #[derive(Debug, Default)]
-pub(in crate::state) struct HeardReports(VecDeque<String>);
+pub(in crate::state) struct RecentReports(VecDeque<String>);
 
-impl HeardReports {
+impl RecentReports {
     /// Remembers a report. Returns true if it is new.
     pub(in crate::state) fn is_new(&mut self, report: &str) -> bool {
         if report.is_empty() || report.len() > MAX_ID {

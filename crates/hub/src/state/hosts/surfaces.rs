@@ -12,7 +12,7 @@ use ringer_ipc::ApiError;
 use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
 
 use super::registry::{AttachedHosts, HostChanges};
-use crate::delivery::session_bus::Callers;
+use crate::delivery::session_bus::RecentSenders;
 use crate::delivery::terminals::Terminal;
 use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest, SentOrder};
 use crate::hosts::tmux::{TmuxPane, Unreachable};
@@ -46,13 +46,13 @@ pub(in crate::state) struct AfterHost {
 pub(in crate::state) struct Surfaces {
     hosts: Vec<Box<dyn Host>>,
     attached: AttachedHosts,
-    callers: Callers,
+    senders: RecentSenders,
     flash_enabled: bool,
 }
 
 impl Surfaces {
     pub(in crate::state) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
-        Self { hosts, attached: AttachedHosts::default(), callers: Callers::default(), flash_enabled }
+        Self { hosts, attached: AttachedHosts::default(), senders: RecentSenders::default(), flash_enabled }
     }
 
     pub(in crate::state) fn enable_flash(&mut self, enabled: bool) {
@@ -150,13 +150,13 @@ impl Surfaces {
     }
 
     /// Records the process that sent a message.
-    pub(in crate::state) fn add_caller(&mut self, pid: u32) {
-        self.callers.heard(pid);
+    pub(in crate::state) fn add_sender(&mut self, pid: u32) {
+        self.senders.add(pid);
     }
 
     /// Returns the processes that sent the latest messages, the latest first.
-    pub(in crate::state) fn callers(&self) -> Vec<u32> {
-        self.callers.recent()
+    pub(in crate::state) fn senders(&self) -> Vec<u32> {
+        self.senders.recent()
     }
 
     /// Registers the surface of a message. Its host says in which workspace it is; for a surface without a host, the message

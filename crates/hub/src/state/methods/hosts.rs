@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::method::{Call, Handled, Method, NoParams, one_or_several};
-use crate::hosts::protocol::{HOST_PROTOCOL, HostAbilities, HostOrder, HostRequest, LooksParams, yes};
+use crate::hosts::protocol::{HOST_PROTOCOL, HostAbilities, HostOrder, HostRequest, ViewsParams, yes};
 use crate::hosts::tmux::Unreachable;
 use crate::message::Answer;
 use crate::state::HubState;
@@ -21,8 +21,8 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("surface.closed", |hub, call, SurfaceName { surface_id }| {
             hub.host_request(call, HostRequest::Closed { surface_id })
         }),
-        Method::new("surface.looks", |hub, call, params: LooksParams| {
-            hub.host_request(call, HostRequest::Looks(params))
+        Method::new("surface.views", |hub, call, params: ViewsParams| {
+            hub.host_request(call, HostRequest::Views(params))
         }),
         Method::new("surface.glanced", |hub, call, SurfaceGlanced { surface_id, at_ms }| {
             hub.host_request(call, HostRequest::Glanced { surface_id, at_ms })
@@ -120,7 +120,7 @@ impl HubState {
             self.end_focus(now, waiting, &result);
         }
         if let HostRequest::Unread { report: Some(report), .. } = &request
-            && !self.heard_reports.is_new(report)
+            && !self.recent_reports.is_new(report)
         {
             return Ok(Handled::nothing());
         }
@@ -149,7 +149,7 @@ impl HubState {
     /// Applies the effects of a host's request, or of its end.
     pub(in crate::state) fn after_host(&mut self, now: Now, after: AfterHost) {
         for event in after.events {
-            self.decide(now, event);
+            self.feed_engine(now, event);
         }
         for outer in &after.around {
             self.agents.heard_from(outer);

@@ -171,7 +171,7 @@ impl HubState {
         let ids: Vec<MessageId> = of_scope.map(|record| record.id.clone()).collect();
         let removed = ids.len();
         for id in ids {
-            self.decide(now, Event::Remove(id));
+            self.feed_engine(now, Event::Remove(id));
         }
         let orders = self.notifications.forget_undo(scope);
         self.execute_orders(now, orders);

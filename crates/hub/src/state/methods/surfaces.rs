@@ -93,14 +93,14 @@ impl HubState {
         if signal != TerminalSignal::Bell && self.surfaces.shows_others(&surface) {
             return Ok(Handled::nothing());
         }
-        if params.report.as_ref().is_some_and(|report| !self.heard_reports.is_new(report)) {
+        if params.report.as_ref().is_some_and(|report| !self.recent_reports.is_new(report)) {
             return Ok(Handled::nothing());
         }
         if is_said {
             self.publish(call.now, "surface.heard", heard);
         }
         let report = params.report.and_then(|report| MessageId::parse(&report).ok());
-        self.decide(call.now, Event::TerminalSignal { surface, signal, report });
+        self.feed_engine(call.now, Event::TerminalSignal { surface, signal, report });
         // If it is the first one that cannot be written, it waits here, too. When it is repeated, it is recognised.
         if has_id {
             self.refuse_if_unwritable(has_id)?;

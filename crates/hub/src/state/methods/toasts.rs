@@ -15,7 +15,7 @@ pub(super) fn methods() -> Vec<Method> {
     vec![
         Method::new("toast.add", HubState::add_toast),
         Method::new("toast.remove", |hub, call, ToastKey { key }| {
-            hub.decide(call.now, Event::RemoveToast(key));
+            hub.feed_engine(call.now, Event::RemoveToast(key));
             Ok(Handled::nothing())
         }),
         Method::new("observe", HubState::observe),
@@ -87,7 +87,7 @@ impl ToastParams {
 
 impl HubState {
     fn add_toast(&mut self, call: Call, params: ToastParams) -> Result<Handled> {
-        self.decide(call.now, Event::Toast(params.into_toast()?));
+        self.feed_engine(call.now, Event::Toast(params.into_toast()?));
         Ok(Handled::nothing())
     }
 
@@ -100,7 +100,7 @@ impl HubState {
             return Err(ApiError::params(why));
         }
         for observation in observations {
-            self.decide(call.now, Event::Observed(observation));
+            self.feed_engine(call.now, Event::Observed(observation));
         }
         Ok(Handled::nothing())
     }

@@ -89,11 +89,11 @@ impl PendingWrites {
     pub(in crate::state) fn start_delivery(&mut self, delivery: Delivery) {
         // Serialising plain data cannot fail.
         let json = serde_json::to_string(&delivery).unwrap_or_default();
-        let way = delivery.channel.as_str().to_owned();
+        let channel = delivery.channel.as_str().to_owned();
         // A notification that returns from a snooze may have been withdrawn in the same turn. The end of that delivery came
         // first.
-        self.next.finished.retain(|(id, finished)| *id != delivery.id || *finished != way);
-        self.next.started.push(PendingDelivery { id: delivery.id.clone(), way, delivery: json });
+        self.next.finished.retain(|(id, finished)| *id != delivery.id || *finished != channel);
+        self.next.started.push(PendingDelivery { id: delivery.id.clone(), channel, delivery: json });
         self.to_start.push(delivery);
     }
 
@@ -104,8 +104,8 @@ impl PendingWrites {
 
     /// Gives up a delivery of an earlier hub.
     pub(in crate::state) fn give_up(&mut self, row: PendingDelivery, why: String, unix_ms: i64) {
-        self.next.finished.push((row.id.clone(), row.way.clone()));
-        self.add_dead_letter(DeadLetter { id: row.id, target: row.way, why, unix_ms });
+        self.next.finished.push((row.id.clone(), row.channel.clone()));
+        self.add_dead_letter(DeadLetter { id: row.id, target: row.channel, why, unix_ms });
     }
 
     /// Records a popup that is on the screen.

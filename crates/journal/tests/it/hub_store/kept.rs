@@ -155,7 +155,7 @@ fn count(connection: &Connection, table: &str) -> i64 {
 
 const OF_THE_JOURNAL: [&str; 6] = ["message", "receipt", "cursor", "question", "agent", "lead"];
 const OF_THE_MEMORY: [&str; 9] =
-    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "taken", "state"];
+    ["notification", "trail", "undecided", "outbox", "popup", "dead_letter", "flag", "hub_position", "state"];
 
 /// Number of rows in each table.
 fn counts(test: &TestHome) -> Vec<(&'static str, i64)> {

@@ -101,11 +101,11 @@ impl AttachedHosts {
         };
         let all = self.hosts.iter().map(|(connection, host)| (*connection, looks(host)));
         let changed: Vec<_> =
-            all.filter(|(connection, looks)| self.hosts[connection].told != *looks).collect();
+            all.filter(|(connection, looks)| self.hosts[connection].reported != *looks).collect();
         let mut events = Vec::new();
         for (connection, (views, present)) in changed {
             if let Some(host) = self.hosts.get_mut(&connection) {
-                host.told = (views.clone(), present);
+                host.reported = (views.clone(), present);
             }
             let by_person = used == Some(connection);
             events.push(Event::Looks { host: connection.0, views, present, by_person });
@@ -145,7 +145,7 @@ fn device_of(surface: &SurfaceId) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::hosts::protocol::{HostAbilities, HostRequest, LooksParams, SurfaceParams, ViewParams};
+    use crate::hosts::protocol::{HostAbilities, HostRequest, SurfaceParams, ViewParams, ViewsParams};
     use proptest::prelude::*;
 
     const OUTER: ConnectionId = ConnectionId(1);
@@ -183,7 +183,7 @@ mod tests {
         let view = |surface: &&str| ViewParams { client: "c".to_owned(), surface_id: (*surface).to_owned() };
         let views = surfaces.iter().map(view).collect();
         let looks =
-            HostRequest::Looks(LooksParams { views, is_complete: true, present: None, by_person: true });
+            HostRequest::Views(ViewsParams { views, is_complete: true, present: None, by_person: true });
         seen(&hosts.handle(connection, looks).unwrap().events)
     }
 

@@ -32,7 +32,7 @@ fn open(hosts: &mut AttachedHosts, connection: ConnectionId, surface: &str) -> V
 
 fn looks(surface: &str) -> HostRequest {
     let view = ViewParams { client: "main".to_owned(), surface_id: surface.to_owned() };
-    HostRequest::Looks(LooksParams { views: vec![view], is_complete: true, present: None, by_person: true })
+    HostRequest::Views(ViewsParams { views: vec![view], is_complete: true, present: None, by_person: true })
 }
 
 #[test]
@@ -46,9 +46,9 @@ fn focus_is_known_from_the_first_report_on() {
     assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, std::slice::from_ref(&surface));
     assert!(hosts.reports_focus(&surface));
     assert_eq!(hosts.handle(ONE, looks("a")).unwrap().changed, []);
-    let incomplete = LooksParams { views: Vec::new(), is_complete: false, present: None, by_person: true };
+    let incomplete = ViewsParams { views: Vec::new(), is_complete: false, present: None, by_person: true };
     assert_eq!(
-        hosts.handle(ONE, HostRequest::Looks(incomplete)).unwrap().changed,
+        hosts.handle(ONE, HostRequest::Views(incomplete)).unwrap().changed,
         std::slice::from_ref(&surface)
     );
     assert!(!hosts.reports_focus(&surface), "a terminal does not report");
@@ -126,7 +126,7 @@ fn what_a_host_may_say_is_bounded() {
     let many = |count: usize| {
         let view = |_| ViewParams { client: "c".to_owned(), surface_id: "0".to_owned() };
         let views = (0..count).map(view).collect();
-        HostRequest::Looks(LooksParams { views, is_complete: true, present: None, by_person: true })
+        HostRequest::Views(ViewsParams { views, is_complete: true, present: None, by_person: true })
     };
     assert!(hosts.handle(ONE, many(MAX_VIEWS)).is_ok());
     assert_eq!(hosts.handle(ONE, many(MAX_VIEWS + 1)).unwrap_err().code, "invalid_params");
@@ -155,7 +155,7 @@ fn a_text_that_is_too_long_to_be_shown_is_cut_and_its_surface_is_there() {
 
 #[test]
 fn the_newest_are_remembered_and_no_more() {
-    let mut heard = HeardReports::default();
+    let mut heard = RecentReports::default();
     assert!(heard.is_new("a") && !heard.is_new("a") && heard.is_new("b"));
     for number in 0..MAX_REPORTS {
         assert!(heard.is_new(&number.to_string()));
