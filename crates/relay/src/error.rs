@@ -108,7 +108,7 @@ impl Error {
                 "its journal cannot be used; `ringer doctor` there says why".to_owned()
             }
             Self::Program(_) => "its program ended".to_owned(),
-            told => told.to_string(),
+            error => error.to_string(),
         }
     }
 }
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_path_of_this_machine_is_told_to_another_one() {
+    fn errors_for_the_other_side_contain_no_local_path() {
         let source = || io::Error::other("no space left");
         let journal = ringer_journal::Error::Full { path: PathBuf::from("/people/ada") };
         for error in [
@@ -126,8 +126,8 @@ mod tests {
             Error::Io { what: "cannot lock /people/ada/relay.lock".to_owned(), source: source() },
             Error::Journal(journal),
         ] {
-            let told = error.for_other_side();
-            assert!(!told.contains("ada"), "{told}");
+            let text = error.for_other_side();
+            assert!(!text.contains("ada"), "{text}");
         }
         assert_eq!(Error::SameMachine.for_other_side(), Error::SameMachine.to_string());
     }

@@ -29,10 +29,10 @@ const CHUNK: usize = 64 * 1024;
 /// side sends without reading.
 const MAX_UNSENT: usize = 8 * 1024 * 1024;
 /// Time limit for the other side's hello. ssh has its own timeout for the connection before that.
-const GREETS_WITHIN: Duration = Duration::from_mins(1);
+const HELLO_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// Delay between a change and the next check of the agents: changes come in bursts.
-const AGENTS_AFTER: Duration = Duration::from_millis(200);
+const AGENTS_DELAY: Duration = Duration::from_millis(200);
 /// The two pipes, and a way to end the connection locally.
 #[derive(Debug, Clone, Copy)]
 pub struct Pipes<'a> {
@@ -48,7 +48,7 @@ pub struct Pipes<'a> {
 
 /// How a connection ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ConnectionEnd {
     /// The other side closed its end.
     Closed,
     /// This side ended it.
@@ -94,7 +94,7 @@ pub struct Exchange<'a> {
     other_may_answer: bool,
     /// The last list of agents that was sent, and when to check for changes.
     sent_agents: Option<Vec<WireAgent>>,
-    look_at_agents: Option<Instant>,
+    check_agents_at: Option<Instant>,
     progress: &'a mut dyn FnMut(Progress),
 }
 
@@ -137,7 +137,7 @@ impl<'a> Exchange<'a> {
             repositories: Repositories::new(setup.repository_names.clone()),
             other_may_answer: false,
             sent_agents: None,
-            look_at_agents: None,
+            check_agents_at: None,
             progress,
         };
         for output in outputs {
@@ -147,7 +147,7 @@ impl<'a> Exchange<'a> {
     }
 
     /// Runs the connection to its end. Reports an error to the other side.
-    pub fn run(mut self) -> Result<Ended, Error> {
+    pub fn run(mut self) -> Result<ConnectionEnd, Error> {
         let ended = self.serve();
         if let Err(error) = &ended
             && !matches!(error, Error::Refused(_))
@@ -159,25 +159,25 @@ impl<'a> Exchange<'a> {
         ended
     }
 
-    fn serve(&mut self) -> Result<Ended, Error> {
-        let greets_until = Instant::now() + GREETS_WITHIN;
+    fn serve(&mut self) -> Result<ConnectionEnd, Error> {
+        let greets_until = Instant::now() + HELLO_TIMEOUT;
         loop {
             self.write()?;
             if !self.link.is_greeted() && Instant::now() >= greets_until {
-                return Err(Error::Silent(GREETS_WITHIN.as_secs()));
+                return Err(Error::Silent(HELLO_TIMEOUT.as_secs()));
             }
             let tick = self.link.next_tick().saturating_sub(monotonic());
             let tick = if self.link.is_greeted() { tick } else { tick.min(Duration::from_secs(1)) };
-            let agents = self.look_at_agents.map(|at| at.saturating_duration_since(Instant::now()));
+            let agents = self.check_agents_at.map(|at| at.saturating_duration_since(Instant::now()));
             let ready = self.wait(agents.map_or(tick, |agents| agents.min(tick)))?;
             if ready.stop {
-                return Ok(Ended::Stopped);
+                return Ok(ConnectionEnd::Stopped);
             }
             if (ready.input || ready.closed) && self.read()? {
-                return Ok(Ended::Closed);
+                return Ok(ConnectionEnd::Closed);
             }
             if ready.closed && !ready.input {
-                return Ok(Ended::Closed);
+                return Ok(ConnectionEnd::Closed);
             }
             if ready.bell {
                 self.watch.prepare(&mut self.journal)?;
@@ -191,7 +191,7 @@ impl<'a> Exchange<'a> {
                 self.handle(Input::Changed)?;
                 // Nothing can be sent before the hello.
                 if self.peer.is_some() {
-                    self.look_at_agents = self.look_at_agents.or(Some(Instant::now() + AGENTS_AFTER));
+                    self.check_agents_at = self.check_agents_at.or(Some(Instant::now() + AGENTS_DELAY));
                 }
             }
             self.send_agents()?;
@@ -267,9 +267,9 @@ impl<'a> Exchange<'a> {
             }
             Output::Greet(hello) => Some(self.greet(&hello)?),
             Output::Locate { after } => {
-                let Peer { machine, begins_behind, .. } = self.peer()?;
-                let (machine, begins_behind) = (machine.clone(), *begins_behind);
-                Some(local_journal::locate(&mut self.journal, &machine, begins_behind, after)?)
+                let Peer { machine, send_after, .. } = self.peer()?;
+                let (machine, send_after) = (machine.clone(), *send_after);
+                Some(local_journal::locate(&mut self.journal, &machine, send_after, after)?)
             }
             Output::Read { after } => {
                 let machine = self.peer()?.rules.machine.clone();
@@ -327,11 +327,11 @@ impl<'a> Exchange<'a> {
 
     /// Sends the list of agents, if it is due and has changed.
     fn send_agents(&mut self) -> Result<(), Error> {
-        let is_due = self.look_at_agents.is_some_and(|at| at <= Instant::now());
+        let is_due = self.check_agents_at.is_some_and(|at| at <= Instant::now());
         if !is_due || self.peer.is_none() {
             return Ok(());
         }
-        self.look_at_agents = None;
+        self.check_agents_at = None;
         let mut agents = own_agents(&mut self.journal)?;
         agents.truncate(MAX_AGENTS);
         if self.sent_agents.as_ref() != Some(&agents) {
@@ -367,7 +367,7 @@ impl<'a> Exchange<'a> {
         }
         let peer = Peer::greet(self.setup, &mut self.journal, hello)?;
         let stored = self.journal.import_position(hello.machine.as_str())?;
-        self.look_at_agents = Some(Instant::now());
+        self.check_agents_at = Some(Instant::now());
         let program = hello.program.chars().filter(|c| !c.is_control()).take(40).collect();
         let (machine, name) = (hello.machine.clone(), peer.rules.machine.clone());
         self.peer = Some(peer);
@@ -419,6 +419,6 @@ pub fn serve(setup: &ExchangeSetup) -> Result<(), Error> {
     let (input, output) = (io::stdin(), io::stdout());
     let pipes = Pipes { input: input.as_fd(), output: output.as_fd(), stop: None, errors: None };
     match Exchange::begin(setup, pipes, &mut |_| {})?.run()? {
-        Ended::Closed | Ended::Stopped => Ok(()),
+        ConnectionEnd::Closed | ConnectionEnd::Stopped => Ok(()),
     }
 }

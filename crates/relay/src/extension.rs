@@ -18,11 +18,11 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::exchange::{Ended, Exchange, Pipes, Progress};
+use crate::exchange::{ConnectionEnd, Exchange, Pipes, Progress};
 use crate::link_process::LinkProcess;
-use crate::local_journal::GiveAnswer;
+use crate::local_journal::AnswerHandler;
 use crate::machine::MachineName;
-use crate::peer::{ExchangeSetup, GivenName};
+use crate::peer::{ConfiguredName, ExchangeSetup};
 use crate::repositories::RepositoryNames;
 use crate::status_file::{LinkState, StatusFile};
 use crate::team::run_team;
@@ -39,7 +39,7 @@ pub struct RelaySetup {
     /// The version of this program.
     pub program: String,
     /// Answers what agents ask here for machines of a team, if the person allows that.
-    pub give_answer: Option<GiveAnswer>,
+    pub give_answer: Option<AnswerHandler>,
     /// The log of the hub.
     pub log: Box<dyn Fn(String) + Send + Sync>,
 }
@@ -178,8 +178,8 @@ fn keep_connected(shared: &Shared, link: &RelayLink, name: &MachineName, woken: 
         let mut connected_at = None;
         let ended = connect(shared, link, name, woken, &mut connected_at);
         let error = match ended {
-            Ok(Ended::Stopped) => return,
-            Ok(Ended::Closed) => "the other machine ended the connection".to_owned(),
+            Ok(ConnectionEnd::Stopped) => return,
+            Ok(ConnectionEnd::Closed) => "the other machine ended the connection".to_owned(),
             Err(error) => error.to_string(),
         };
         if connected_at.is_some_and(|at: Instant| at.elapsed() > LONGEST_PAUSE) {
@@ -227,7 +227,7 @@ fn connect(
     name: &MachineName,
     woken: &UnixStream,
     connected_at: &mut Option<Instant>,
-) -> Result<Ended, Error> {
+) -> Result<ConnectionEnd, Error> {
     shared.status.change(name.as_str(), |status| {
         (status.state, status.why, status.again_ms) = (LinkState::Connecting, None, None);
     });
@@ -245,7 +245,7 @@ fn connect(
         home: shared.setup.home.clone(),
         program: shared.setup.program.clone(),
         is_far_end: false,
-        name: Some(GivenName::of_link(name.clone(), &link.command, shared.names().clone())),
+        name: Some(ConfiguredName::for_link(name.clone(), &link.command, shared.names().clone())),
         give_answer: None,
         may_answer: link.may_answer,
         may_reach_lead: link.may_reach_lead,
@@ -280,7 +280,7 @@ fn connect(
     };
     let ended = Exchange::begin(&setup, pipes, &mut progress)?.run();
     match ended {
-        Ok(Ended::Closed) => Err(Error::Program(process.describe_end())),
+        Ok(ConnectionEnd::Closed) => Err(Error::Program(process.describe_end())),
         ended => ended,
     }
 }
@@ -292,7 +292,7 @@ fn connect_team(
     name: &MachineName,
     woken: &UnixStream,
     connected_at: &mut Option<Instant>,
-) -> Result<Ended, Error> {
+) -> Result<ConnectionEnd, Error> {
     let mut progress = |progress| match progress {
         TeamProgress::Connected { server, address } => {
             *connected_at = Some(Instant::now());

@@ -73,7 +73,7 @@ pub enum Frame {
         as_json: bool,
     },
     /// The outcome of an answer, as `ringer answer` printed it.
-    Answered(Answered),
+    Answered(AnswerOutput),
     /// Keeps the connection alive.
     Ping,
     /// The sender ends the link.
@@ -110,7 +110,7 @@ pub struct Hello {
 /// The outcome of an answer.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Answered {
+pub struct AnswerOutput {
     /// The exit code of `ringer answer` on the other machine.
     pub exit: u8,
     /// Its standard output.
@@ -180,48 +180,48 @@ const MAX_SKIPPED: usize = 100;
 /// Splits received bytes into frames. Holds at most one incomplete frame.
 #[derive(Debug, Default)]
 pub struct FrameReader {
-    kept: Vec<u8>,
+    partial: Vec<u8>,
     /// The remaining number of lines without a frame that are skipped.
     may_skip: usize,
 }
 
 /// A line that is not a frame, with the reason. It ends the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoFrame(pub &'static str);
+pub struct InvalidFrame(pub &'static str);
 
 impl FrameReader {
     /// Returns a reader for the beginning of a connection. The start-up files of a shell may print something first: lines without
     /// a frame are skipped until the first frame.
     pub fn before_hello() -> Self {
-        Self { kept: Vec::new(), may_skip: MAX_SKIPPED }
+        Self { partial: Vec::new(), may_skip: MAX_SKIPPED }
     }
 
     /// Reads bytes. Returns the frames that they complete.
-    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Frame>, NoFrame> {
+    pub fn feed(&mut self, mut bytes: &[u8]) -> Result<Vec<Frame>, InvalidFrame> {
         let mut frames = Vec::new();
         while let Some(end) = memchr::memchr(b'\n', bytes) {
             let (line, rest) = bytes.split_at(end);
             bytes = &rest[1..];
             self.keep(line)?;
-            let line = std::mem::take(&mut self.kept);
+            let line = std::mem::take(&mut self.partial);
             match Frame::read(&line) {
                 Some(frame) => {
                     self.may_skip = 0;
                     frames.push(frame);
                 }
                 None if self.may_skip > 0 => self.may_skip -= 1,
-                None => return Err(NoFrame("a line is no frame")),
+                None => return Err(InvalidFrame("a line is no frame")),
             }
         }
         self.keep(bytes)?;
         Ok(frames)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), NoFrame> {
-        if self.kept.len() + bytes.len() > MAX_FRAME {
-            return Err(NoFrame("a frame is longer than 1 MiB"));
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), InvalidFrame> {
+        if self.partial.len() + bytes.len() > MAX_FRAME {
+            return Err(InvalidFrame("a frame is longer than 1 MiB"));
         }
-        self.kept.extend_from_slice(bytes);
+        self.partial.extend_from_slice(bytes);
         Ok(())
     }
 }
@@ -240,14 +240,14 @@ mod tests {
     }
 
     #[test]
-    fn a_frame_has_a_longest_length() {
+    fn a_frame_that_is_too_long_is_refused() {
         let mut reader = FrameReader::default();
         assert_eq!(reader.feed(&vec![b' '; MAX_FRAME]), Ok(Vec::new()));
-        assert_eq!(reader.feed(b" "), Err(NoFrame("a frame is longer than 1 MiB")));
+        assert_eq!(reader.feed(b" "), Err(InvalidFrame("a frame is longer than 1 MiB")));
     }
 
     #[test]
-    fn a_frame_has_a_largest_number_of_messages() {
+    fn a_frame_with_too_many_messages_is_refused() {
         let frame = |count: usize| {
             let place = r#"{"generation":"g","seq":0}"#;
             let messages = vec!["{}"; count].join(",");
@@ -258,15 +258,15 @@ mod tests {
     }
 
     #[test]
-    fn what_a_shell_prints_first_is_skipped() {
+    fn shell_output_before_the_first_frame_is_skipped() {
         let mut reader = FrameReader::before_hello();
         assert_eq!(reader.feed(b"Welcome!\n\n{\"type\":\"ping\"}\n"), Ok(vec![Frame::Ping]));
-        assert_eq!(reader.feed(b"Welcome!\n"), Err(NoFrame("a line is no frame")));
+        assert_eq!(reader.feed(b"Welcome!\n"), Err(InvalidFrame("a line is no frame")));
     }
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same_frames(cuts in prop::collection::vec(0_usize..400, 0..6)) {
+        fn frames_do_not_depend_on_how_the_input_is_split(cuts in prop::collection::vec(0_usize..400, 0..6)) {
             let frames = [
                 Frame::Ping,
                 Frame::Want { after: None },
@@ -286,7 +286,7 @@ mod tests {
         }
 
         #[test]
-        fn any_line_is_read_or_refused(line in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_line_is_parsed_or_rejected(line in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = Frame::read(&line);
         }
     }

@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_is_named_after_its_machine() {
+    fn imported_names_include_the_machine() {
         let mut sent = wire("question");
         sent.key = Some("episode:claude-1:2".to_owned());
         sent.question_id = Some("q-1-abc".to_owned());
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_may_not_say_is_refused() {
+    fn forbidden_messages_are_refused() {
         let check = |change: fn(&mut WireMessage), refusal: ImportRefusal| {
             let mut sent = wire("status");
             change(&mut sent);
@@ -334,7 +334,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_that_may_write_to_agents_does() {
+    fn a_permitted_machine_addresses_agents() {
         let mut sent = wire("status");
         sent.recipient = "agent:worker-2".to_owned();
         let rules = ImportRules { may_address_agents: true, ..rules() };
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_are_about_what_is_theirs() {
+    fn marks_refer_to_messages_of_their_machine() {
         let import = |tag: &str, key: &str| {
             let mut sent = wire(tag);
             (sent.key, sent.body) = (Some(key.to_owned()), String::new());
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_mark_is_of_this_machine() {
+    fn the_text_of_a_mark_is_converted_for_this_machine() {
         let import = |tag: &str, body: &str, rules: ImportRules| {
             let mut sent = wire(tag);
             (sent.key, sent.body) = (Some(ID.to_owned()), body.to_owned());
@@ -381,18 +381,18 @@ mod tests {
     }
 
     #[test]
-    fn a_clock_that_is_wrong_is_corrected() {
+    fn a_clock_difference_is_corrected() {
         let machine = || MachineName::parse("box").unwrap();
         let sent = |rules: ImportRules| rules.import(wire("status")).unwrap().unix_ms;
         assert_eq!(sent(ImportRules::new(machine(), false, 1_000_000, 400_000)), 600_005);
-        assert_eq!(sent(ImportRules::new(machine(), false, 1_000, 2_000)), 5, "a second is the way here");
+        assert_eq!(sent(ImportRules::new(machine(), false, 1_000, 2_000)), 5, "a second is transit time");
         assert_eq!(sent(ImportRules::new(machine(), false, i64::MAX, i64::MIN)), i64::MAX);
     }
 
     proptest! {
         /// No input produces the name of an agent, a repository or a surface of this machine.
         #[test]
-        fn no_message_claims_to_be_from_elsewhere(
+        fn no_message_claims_another_origin(
             tag in prop::sample::select(vec!["status", "question", "mark-read", "mark-resolve", "mark-answer"]),
             sender in ".{0,20}", scope in ".{0,20}", key in prop::option::of(".{0,20}"),
             question in prop::option::of(".{0,20}"), recipient in ".{0,12}", body in ".{0,20}",

@@ -6,7 +6,6 @@
 //! # What it never does
 //! It never forwards messages from a third machine. It trusts nothing that the other machine says about itself: see
 //! [`ImportRules`].
-//! [`ImportRules`].
 //!
 //! # Inside
 //! `link` is one end of a connection: pure rules from frames to frames, with a `simulation`. `exchange` is the loop around it;
@@ -49,17 +48,19 @@ mod simulation;
 
 pub use agents::WireAgent;
 pub use error::{BUILD_WITH_NATS, Error, WITHOUT_NATS};
-pub use exchange::{Ended, Exchange, Pipes, Progress, serve};
+pub use exchange::{ConnectionEnd, Exchange, Pipes, Progress, serve};
 pub use extension::{RelaySetup, Relays};
-pub use frame::{Answered, Frame, FrameReader, Hello, MAX_FRAME, MAX_PARTS, NoFrame, PROTOCOL, Purpose};
+pub use frame::{
+    AnswerOutput, Frame, FrameReader, Hello, InvalidFrame, MAX_FRAME, MAX_PARTS, PROTOCOL, Purpose,
+};
 pub use import::{ImportRefusal, ImportRules};
 pub use link::{GONE_AFTER, Input, Link, Output, PING_AFTER, ReadMessages, WINDOW};
 pub use link_process::{FinishedProcess, LinkProcess, ProcessErrors};
-pub use local_journal::{AnswerRequest, GiveAnswer};
+pub use local_journal::{AnswerHandler, AnswerRequest};
 pub use machine::{MachineId, MachineName};
 pub use machine_agents::MachineAgents;
-pub use one_question::{OneQuestion, round_trip};
-pub use peer::{ExchangeSetup, GivenName, forget_machine, register_machine};
+pub use one_question::{RemoteRequest, round_trip};
+pub use peer::{ConfiguredName, ExchangeSetup, forget_machine, register_machine};
 pub use position::Position;
 pub use repositories::RepositoryNames;
 pub use status_file::{LinkState, LinkStatus, RelayStatus};

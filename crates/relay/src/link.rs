@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crate::agents::WireAgent;
 use crate::error::Error;
-use crate::frame::{Answered, Frame, Hello, PROTOCOL};
+use crate::frame::{AnswerOutput, Frame, Hello, PROTOCOL};
 use crate::position::Position;
 use crate::wire_message::WireMessage;
 
@@ -36,7 +36,7 @@ pub enum Input {
     /// The other side only wants an answer, and exchanges no messages.
     GreetedToAnswer,
     /// The answer to [`Output::Answer`].
-    Answered(Answered),
+    Answered(AnswerOutput),
     /// The answer to [`Output::Locate`]: where sending begins.
     Located {
         /// The position before the first message that is sent.
@@ -62,7 +62,7 @@ pub struct ReadMessages {
     /// The position of the last of these messages.
     pub end: Option<Position>,
     /// All messages up to this number have been examined.
-    pub looked_at: i64,
+    pub examined_to: i64,
     /// The journal has more messages after that.
     pub more: bool,
     /// The approximate number of remaining messages.
@@ -127,7 +127,7 @@ struct Outgoing {
     /// The position of the last message that was sent; `None` until the start is known.
     sent: Option<Position>,
     /// All messages up to this number have been examined.
-    looked_at: i64,
+    examined_to: i64,
     /// The end positions of the frames in flight.
     in_flight: VecDeque<Position>,
     /// The journal may have more messages.
@@ -185,7 +185,7 @@ impl Link {
             Input::GreetedToAnswer => Vec::new(),
             Input::Answered(answered) => vec![Output::Send(Frame::Answered(answered))],
             Input::Located { at, repeats_until } => {
-                self.outgoing.looked_at = at.seq;
+                self.outgoing.examined_to = at.seq;
                 self.outgoing.sent = Some(at.clone());
                 self.outgoing.more = true;
                 let mut outputs = vec![Output::Send(Frame::Start { at, repeats_until })];
@@ -270,12 +270,12 @@ impl Outgoing {
     /// Reads more, if there may be more and the window has room.
     fn read(&mut self) -> Option<Output> {
         (self.sent.is_some() && self.more && self.in_flight.len() < WINDOW)
-            .then_some(Output::Read { after: self.looked_at })
+            .then_some(Output::Read { after: self.examined_to })
     }
 
     fn handle_read(&mut self, read: ReadMessages) -> Vec<Output> {
-        let ReadMessages { messages, end, looked_at, more, waiting } = read;
-        (self.looked_at, self.more) = (looked_at, more);
+        let ReadMessages { messages, end, examined_to, more, waiting } = read;
+        (self.examined_to, self.more) = (examined_to, more);
         let mut outputs = Vec::new();
         if let (Some(after), Some(end), false) = (self.sent.clone(), end, messages.is_empty()) {
             self.in_flight.push_back(end.clone());

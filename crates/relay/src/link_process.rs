@@ -17,11 +17,11 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use crate::error::Error;
 
 /// Time limit for a program to exit after a request.
-const ENDS_WITHIN: Duration = Duration::from_millis(300);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(300);
 /// Time limit for the exit code of a program that closed its output. It explains why the link failed.
-const EXITS_WITHIN: Duration = Duration::from_secs(2);
+const EXIT_CODE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval at which a program with a closed output is checked.
-const LOOK_AGAIN: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 /// The least of its standard error that is kept. The last line is shown.
 const MAX_ERRORS: usize = 16 * 1024;
 
@@ -202,16 +202,16 @@ impl LinkProcess {
     /// Describes how the program ended: the last line of its standard error, and its exit code. Waits a moment for the exit.
     pub fn describe_end(&mut self) -> String {
         self.stdin = None;
-        let status = self.wait_for_end(EXITS_WITHIN);
-        let said = last_line(&self.errors.text());
+        let status = self.wait_for_end(EXIT_CODE_TIMEOUT);
+        let last_error = last_line(&self.errors.text());
         let ended = match status {
             Some(status) => {
                 status.code().map_or_else(|| status.to_string(), |code| format!("exit code {code}"))
             }
             None => "it closed its output".to_owned(),
         };
-        match said {
-            Some(said) => format!("{said} ({ended})"),
+        match last_error {
+            Some(last_error) => format!("{last_error} ({ended})"),
             None => format!("the program of the link ended ({ended})"),
         }
     }
@@ -238,14 +238,14 @@ impl Drop for LinkProcess {
         self.stdin = None;
         if matches!(self.child.as_mut().map(Child::try_wait), Some(Ok(None))) {
             self.signal(Signal::TERM);
-            let _ = self.wait_for_end(ENDS_WITHIN);
+            let _ = self.wait_for_end(EXIT_TIMEOUT);
         }
         self.signal(Signal::KILL);
         let Some(mut child) = self.child.take() else { return };
         // The program may have left its group, or run as another user, as `sudo` does: it cannot be killed then, and must not
         // keep the hub from exiting.
         let _ = child.kill();
-        if wait_until(&mut child, Instant::now() + ENDS_WITHIN).is_none() {
+        if wait_until(&mut child, Instant::now() + EXIT_TIMEOUT).is_none() {
             let _ = thread::Builder::new().name("link ends".to_owned()).spawn(move || child.wait());
         }
     }
@@ -265,7 +265,7 @@ fn wait_until(child: &mut Child, deadline: Instant) -> Option<ExitStatus> {
     loop {
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
-            Ok(None) if Instant::now() < deadline => thread::sleep(LOOK_AGAIN),
+            Ok(None) if Instant::now() < deadline => thread::sleep(POLL_INTERVAL),
             Ok(None) | Err(_) => return None,
         }
     }
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_much_about_itself_does_not_wait() {
+    fn a_full_stderr_pipe_does_not_block_the_program() {
         // More than any pipe holds, and then something on standard output.
         let script = "i=0; while [ $i -lt 3000 ]; do echo 'debug1: 0123456789012345678901234567890123456789' >&2; \
                       i=$((i+1)); done; echo the last line >&2; echo done";
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_is_run_to_its_end_and_not_longer() {
+    fn running_to_the_end_returns_the_output_and_reaps_the_program() {
         let run = |script: &str, most, within| {
             let mut command = Command::new("sh");
             command.args(["-c", script]);
@@ -324,9 +324,9 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_does_not_end_is_not_waited_for() {
+    fn a_program_that_does_not_exit_is_killed() {
         let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
-        assert_eq!(wait_until(&mut child, Instant::now() + LOOK_AGAIN), None);
+        assert_eq!(wait_until(&mut child, Instant::now() + POLL_INTERVAL), None);
         child.kill().unwrap();
         assert!(wait_until(&mut child, Instant::now() + Duration::from_secs(30)).is_some());
     }

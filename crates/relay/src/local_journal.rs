@@ -9,7 +9,7 @@ use ringer_core::message::{Agent, MACHINE_PREFIX, Mark, MarkReach, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient};
 use ringer_journal::{Cursor, Error, IdSource, ImportedMessage, Journal, ReadPosition};
 
-use crate::frame::Answered;
+use crate::frame::AnswerOutput;
 use crate::import::{ImportRefusal, ImportRules, for_popup, message_id};
 use crate::link::{Input, ReadMessages};
 use crate::machine::{MachineId, MachineName};
@@ -20,32 +20,32 @@ use crate::wire_message::WireMessage;
 /// The most messages in one frame. They are stored in one transaction, for which other writers wait some milliseconds.
 const MAX_MESSAGES: usize = 256;
 /// A frame with this many messages is full: a mark on everything expands to up to 500.
-const ENOUGH_MESSAGES: usize = 1024;
+const FULL_FRAME_MESSAGES: usize = 1024;
 /// The most waiting messages that are counted, because they are counted for each frame of a backlog.
 const MAX_COUNTED: i64 = 10_000;
 /// A frame with this many bytes is full. The next message has at most 480 KiB, and a frame 1 MiB.
-const ENOUGH_BYTES: usize = 256 * 1024;
+const FULL_FRAME_BYTES: usize = 256 * 1024;
 
 /// Determines where sending begins: after the other machine's position. A machine without a position starts where it was first
 /// registered. If the position does not match this journal, which was removed or replaced by an older copy, sending starts again
-/// from an earlier position. It never starts before `begins_behind`.
+/// from an earlier position. It never starts before `send_after`.
 pub(crate) fn locate(
     journal: &mut Journal,
     machine: &MachineId,
-    begins_behind: i64,
+    send_after: i64,
     after: Option<Position>,
 ) -> Result<Input, Error> {
     let Some(after) = after else {
-        let noted: Position = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?.into();
-        let first = Position { seq: begins_behind, id: None, ..noted.clone() };
-        let at = if noted.seq < begins_behind { first } else { noted };
+        let exported: Position = journal.export_position(machine.as_str(), IdSource::now().unix_ms)?.into();
+        let first = Position { seq: send_after, id: None, ..exported.clone() };
+        let at = if exported.seq < send_after { first } else { exported };
         return Ok(Input::Located { at, repeats_until: 0 });
     };
-    let asked = ReadPosition { cursor: after.clone().into(), catch_up: None };
-    let found = journal.resume_at(&asked)?;
+    let requested = ReadPosition { cursor: after.clone().into(), catch_up: None };
+    let found = journal.resume_at(&requested)?;
     let at: Position = Cursor { generation: Some(journal.generation()?), ..found.cursor }.into();
-    if at.seq < begins_behind {
-        let at = Position { seq: begins_behind, id: None, ..at };
+    if at.seq < send_after {
+        let at = Position { seq: send_after, id: None, ..at };
         return Ok(Input::Located { at, repeats_until: journal.highest()? });
     }
     if at.seq == after.seq && at.generation == after.generation {
@@ -63,21 +63,21 @@ pub(crate) fn read_own(
 ) -> Result<ReadMessages, Error> {
     let generation = journal.generation()?;
     let batch = journal.own_after(after, MAX_MESSAGES)?;
-    let (looked_at, more) = (batch.looked_at, batch.more);
-    let mut read = ReadMessages { messages: Vec::new(), end: None, looked_at, more, waiting: 0 };
-    let (mut bytes, mut looked_at) = (0, after);
+    let (examined_to, more) = (batch.looked_at, batch.more);
+    let mut read = ReadMessages { messages: Vec::new(), end: None, examined_to, more, waiting: 0 };
+    let (mut bytes, mut examined_to) = (0, after);
     for message in &batch.messages {
-        if bytes >= ENOUGH_BYTES || read.messages.len() >= ENOUGH_MESSAGES {
-            (read.looked_at, read.more) = (looked_at, true);
+        if bytes >= FULL_FRAME_BYTES || read.messages.len() >= FULL_FRAME_MESSAGES {
+            (read.examined_to, read.more) = (examined_to, true);
             break;
         }
-        looked_at = message.seq;
+        examined_to = message.seq;
         let mut wires = match BulkMark::of(message, machine) {
             Some(bulk) => bulk.on_each(journal, machine)?,
             None => WireMessage::of(message, machine).into_iter().collect(),
         };
         if let [wire] = wires.as_mut_slice() {
-            wire.prompt = asked(journal, message)?.and_then(for_popup);
+            wire.prompt = answerable_prompt(journal, message)?.and_then(for_popup);
         }
         if let Some(repository) = repository_of(repositories, message) {
             for wire in &mut wires {
@@ -93,14 +93,14 @@ pub(crate) fn read_own(
         read.messages.extend(wires);
     }
     if read.more {
-        let waiting = journal.own_count_for(machine.as_str(), read.looked_at, MAX_COUNTED)?;
+        let waiting = journal.own_count_for(machine.as_str(), read.examined_to, MAX_COUNTED)?;
         read.waiting = u32::try_from(waiting).unwrap_or(0);
     }
     Ok(read)
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Checked {
+pub(crate) struct CheckedMessages {
     pub(crate) messages: Vec<ImportedMessage>,
     /// The number of refused messages, with the reason for the last one.
     pub(crate) refused: Option<(usize, String)>,
@@ -113,16 +113,16 @@ pub(crate) fn store(
     rules: &ImportRules,
     messages: Vec<WireMessage>,
     may_be_old: impl Fn(&WireMessage) -> bool,
-) -> Result<Checked, Error> {
+) -> Result<CheckedMessages, Error> {
     let kept_from = if messages.iter().any(&may_be_old) { journal.kept_from()? } else { None };
     let earlier_keys = journal.earlier_keys(rules.machine.as_str())?;
-    let mut checked = Checked::default();
-    let mut came = BTreeSet::new();
+    let mut checked = CheckedMessages::default();
+    let mut batch_ids = BTreeSet::new();
     for wire in messages {
         let may_be_old = may_be_old(&wire);
         let repository = wire.repository.clone().filter(|_| rules.may_reach_lead);
         let imported = match rules.import(wire) {
-            Ok(imported) => match check_mark(journal, rules, &came, &imported)? {
+            Ok(imported) => match check_mark(journal, rules, &batch_ids, &imported)? {
                 MarkCheck::Allowed => imported,
                 MarkCheck::TargetGone => continue,
                 MarkCheck::NotAllowed => {
@@ -146,14 +146,17 @@ pub(crate) fn store(
         {
             imported.draft.scope = scope;
         }
-        came.insert(imported.id.clone());
+        batch_ids.insert(imported.id.clone());
         checked.messages.push(imported);
     }
     Ok(checked)
 }
 
 /// Returns the prompt of a message, if it can be answered from another machine.
-pub(crate) fn asked(journal: &mut Journal, message: &Message) -> Result<Option<PromptContent>, Error> {
+pub(crate) fn answerable_prompt(
+    journal: &mut Journal,
+    message: &Message,
+) -> Result<Option<PromptContent>, Error> {
     if !matches!(message.draft.tag, Tag::Notice(Kind::Waiting | Kind::Question)) {
         return Ok(None);
     }
@@ -199,11 +202,11 @@ enum MarkCheck {
 }
 
 /// Checks whether the other machine may set a mark: on its own messages, and on messages of this machine, which the person read
-/// there; not on those of a third machine. Its messages that arrived together with the mark (`came`) are not stored yet.
+/// there; not on those of a third machine. Its messages that arrived together with the mark (`batch_ids`) are not stored yet.
 fn check_mark(
     journal: &mut Journal,
     rules: &ImportRules,
-    came: &BTreeSet<MessageId>,
+    batch_ids: &BTreeSet<MessageId>,
     imported: &ImportedMessage,
 ) -> Result<MarkCheck, Error> {
     if !matches!(imported.draft.tag, Tag::Mark(mark) if mark.reach() == MarkReach::PersonsMachines) {
@@ -213,7 +216,7 @@ fn check_mark(
         return Ok(MarkCheck::NotAllowed);
     };
     Ok(match journal.machine_of(&id)? {
-        None if came.contains(&id) => MarkCheck::Allowed,
+        None if batch_ids.contains(&id) => MarkCheck::Allowed,
         None => MarkCheck::TargetGone,
         Some(machine) if machine.as_ref().is_none_or(|name| name == rules.machine.as_str()) => {
             MarkCheck::Allowed
@@ -222,7 +225,7 @@ fn check_mark(
     })
 }
 
-impl Checked {
+impl CheckedMessages {
     fn refuse(&mut self, why: &ImportRefusal) {
         self.refuse_more(1, why);
     }
@@ -241,9 +244,9 @@ impl Checked {
 }
 
 /// The most messages that a mark on everything expands to, newest first. Older ones have mostly been read before.
-const MOST: usize = 500;
+const MAX_TARGETS: usize = 500;
 /// The characters of an id that encode its time; the others are random.
-const TIME_OF_ID: usize = 18;
+const ID_TIME_CHARS: usize = 18;
 
 /// A mark on everything, or on all of a machine. The other machine may have newer messages that have not arrived here, so the
 /// person has not seen them. Therefore the mark is expanded to one mark for each message that had arrived.
@@ -277,10 +280,10 @@ impl<'a> BulkMark<'a> {
         journal: &mut Journal,
         machine: &MachineName,
     ) -> Result<Vec<WireMessage>, Error> {
-        let came = journal.notices_of_machine(machine.as_str(), self.mark.seq, MOST)?;
-        let is_meant =
+        let notices = journal.notices_of_machine(machine.as_str(), self.mark.seq, MAX_TARGETS)?;
+        let is_covered =
             |message: &&Message| self.surface.is_none() || message.draft.origin.surface == self.surface;
-        let marked = came.iter().filter(is_meant).filter_map(|target| self.on(target, machine));
+        let marked = notices.iter().filter(is_covered).filter_map(|target| self.on(target, machine));
         Ok(marked.collect())
     }
 
@@ -289,8 +292,8 @@ impl<'a> BulkMark<'a> {
         mark.draft.key = Some(target.id.to_string());
         let wire = WireMessage::of(&mark, machine)?;
         // The same mark on the same message always gets the same id, so that it is stored once however often it is sent.
-        let time = self.mark.id.as_str().get(..TIME_OF_ID)?;
-        let random = target.id.as_str().get(TIME_OF_ID..)?;
+        let time = self.mark.id.as_str().get(..ID_TIME_CHARS)?;
+        let random = target.id.as_str().get(ID_TIME_CHARS..)?;
         Some(WireMessage { id: format!("{time}{random}"), ..wire })
     }
 }
@@ -312,18 +315,21 @@ pub struct AnswerRequest {
 }
 
 /// The function that executes an answer.
-pub type GiveAnswer = fn(&AnswerRequest) -> Answered;
+pub type AnswerHandler = fn(&AnswerRequest) -> AnswerOutput;
 
 /// Executes an answer if it is allowed: agents of this machine may be answered, those of a third one not.
 pub(crate) fn answer(
-    give: Option<GiveAnswer>,
+    give: Option<AnswerHandler>,
     journal: &mut Journal,
     message: &str,
     words: Vec<String>,
     as_json: bool,
-) -> Result<Answered, Error> {
-    let refused =
-        |error: &str| Answered { exit: NO_PERMISSION, error: error.to_owned(), ..Answered::default() };
+) -> Result<AnswerOutput, Error> {
+    let refused = |error: &str| AnswerOutput {
+        exit: NO_PERMISSION,
+        error: error.to_owned(),
+        ..AnswerOutput::default()
+    };
     let Some(give) = give else { return Ok(refused("that machine takes no answers over this link")) };
     let id = message_id(message).ok().filter(|_| words.len() <= MAX_WORDS);
     let Some(message) = id else { return Ok(refused("that is no answer")) };

@@ -150,7 +150,7 @@ impl fmt::Display for MachineName {
 }
 
 /// Time limit for the process of the previous connection to exit.
-const FREE_WITHIN: Duration = Duration::from_millis(500);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Held during a connection to a machine: a second connection would send everything twice.
 #[derive(Debug)]
@@ -170,7 +170,7 @@ impl PeerLock {
         name: impl FnOnce() -> String,
     ) -> Result<Self, Error> {
         let path = lock_path(home, machine);
-        match Lock::take(&path, Some(Instant::now() + FREE_WITHIN)) {
+        match Lock::take(&path, Some(Instant::now() + LOCK_TIMEOUT)) {
             Ok(Some(lock)) => Ok(Self { _lock: lock }),
             Ok(None) => Err(Error::Connected(name())),
             Err(source) => Err(Error::Io { what: format!("cannot lock {}", path.display()), source }),
@@ -185,7 +185,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_made_once_and_is_private() {
+    fn an_id_is_created_once_in_a_private_file() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
         let id = MachineId::of(&home).unwrap();
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn processes_that_make_an_id_at_once_get_the_same() {
+    fn concurrent_processes_create_one_id() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
         let threads: Vec<_> = (0..8)
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_damaged_file_is_told_and_not_replaced() {
+    fn a_damaged_id_file_is_reported_and_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         fs::write(directory.path().join(FILE), "short\n").unwrap();
         assert!(matches!(MachineId::of(&Home::new(directory.path())), Err(Error::NoMachineId(_))));
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn machines_of_one_name_are_numbered() {
+    fn machines_with_the_same_name_are_numbered() {
         let name = MachineName::from_text("laptop");
         assert_eq!([1, 2, 10].map(|number| name.numbered(number).0), ["laptop", "laptop-2", "laptop-10"]);
         assert_eq!(MachineName::from_text(&"a".repeat(64)).numbered(2).as_str().len(), 64);

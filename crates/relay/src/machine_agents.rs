@@ -47,12 +47,12 @@ impl MachineAgents {
             unlisted: 0,
         });
         let of_team = |team: TeamAgents| {
-            team.machines.into_iter().map(|(machine, told)| Self {
+            team.machines.into_iter().map(|(machine, listed)| Self {
                 machine,
-                told_ms: told.told_ms,
-                is_connected: told.is_current,
-                agents: told.agents,
-                unlisted: told.unlisted,
+                told_ms: listed.told_ms,
+                is_connected: listed.is_current,
+                agents: listed.agents,
+                unlisted: listed.unlisted,
             })
         };
         linked.chain(TeamAgents::all(home).into_iter().flat_map(of_team)).collect()

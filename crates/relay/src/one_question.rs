@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::error::Error;
-use crate::frame::{Answered, Frame, FrameReader, Hello, PROTOCOL, Purpose};
+use crate::frame::{AnswerOutput, Frame, FrameReader, Hello, PROTOCOL, Purpose};
 use crate::link_process::{LinkProcess, set_nonblocking};
 use crate::machine::{MachineId, MachineName};
 use crate::peer::check_name;
@@ -24,19 +24,19 @@ const CHUNK: usize = 64 * 1024;
 
 /// A connection for a single request.
 #[derive(Debug)]
-pub struct OneQuestion {
+pub struct RemoteRequest {
     connection: Connection,
     hello: Hello,
 }
 
-impl OneQuestion {
+impl RemoteRequest {
     /// Starts the program of a link, and waits for the hello of the other machine.
     pub fn begin(
         home: &Home,
         argv: &[String],
         program: &str,
         purpose: Purpose,
-        within: Duration,
+        timeout: Duration,
     ) -> Result<Self, Error> {
         let own = Hello {
             protocol: (PROTOCOL, PROTOCOL),
@@ -47,7 +47,7 @@ impl OneQuestion {
             purpose,
             may_answer: true,
         };
-        let mut connection = Connection::start(argv, within)?;
+        let mut connection = Connection::start(argv, timeout)?;
         connection.write(&Frame::Hello(own.clone()))?;
         let hello = loop {
             if let Frame::Hello(hello) = connection.next()? {
@@ -77,16 +77,16 @@ impl OneQuestion {
     }
 
     /// Sends an answer, and waits for its outcome.
-    pub fn answer(self, message: &str, words: &[String]) -> Result<Answered, Error> {
-        self.ask(&Frame::Answer { message: message.to_owned(), words: words.to_vec(), as_json: false })
+    pub fn answer(self, message: &str, words: &[String]) -> Result<AnswerOutput, Error> {
+        self.send(&Frame::Answer { message: message.to_owned(), words: words.to_vec(), as_json: false })
     }
 
     /// Returns the whole prompt of a message, as `ringer answer --json` prints it on that machine.
-    pub fn show(self, message: &str) -> Result<Answered, Error> {
-        self.ask(&Frame::Answer { message: message.to_owned(), words: Vec::new(), as_json: true })
+    pub fn show(self, message: &str) -> Result<AnswerOutput, Error> {
+        self.send(&Frame::Answer { message: message.to_owned(), words: Vec::new(), as_json: true })
     }
 
-    fn ask(mut self, frame: &Frame) -> Result<Answered, Error> {
+    fn send(mut self, frame: &Frame) -> Result<AnswerOutput, Error> {
         self.connection.write(frame)?;
         loop {
             if let Frame::Answered(answered) = self.connection.next()? {
@@ -103,19 +103,19 @@ struct Connection {
     /// Frames that arrived but were not handled yet.
     frames: VecDeque<Frame>,
     deadline: Instant,
-    within: Duration,
+    timeout: Duration,
 }
 
 impl Connection {
-    fn start(argv: &[String], within: Duration) -> Result<Self, Error> {
+    fn start(argv: &[String], timeout: Duration) -> Result<Self, Error> {
         let program = argv.first().map(String::as_str).unwrap_or_default();
         let process = LinkProcess::start(argv)
             .map_err(|error| Error::Program(format!("{program} cannot be started: {error}")))?;
         for pipe in [process.input(), process.output()] {
             set_nonblocking(pipe)?;
         }
-        let (reader, deadline) = (FrameReader::before_hello(), Instant::now() + within);
-        Ok(Self { process, reader, frames: VecDeque::new(), deadline, within })
+        let (reader, deadline) = (FrameReader::before_hello(), Instant::now() + timeout);
+        Ok(Self { process, reader, frames: VecDeque::new(), deadline, timeout })
     }
 
     /// Writes a frame before the deadline.
@@ -139,13 +139,13 @@ impl Connection {
     fn wait(&self, pipe: BorrowedFd<'_>, flags: PollFlags) -> Result<(), Error> {
         let left = self.deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
-            return Err(Error::Silent(self.within.as_secs()));
+            return Err(Error::Silent(self.timeout.as_secs()));
         }
         let errors = self.process.errors();
         let mut waits = vec![PollFd::from_borrowed_fd(pipe, flags)];
         waits.extend(errors.to_wait_for());
         match poll(&mut waits, Timespec::try_from(left).ok().as_ref()) {
-            Ok(0) => Err(Error::Silent(self.within.as_secs())),
+            Ok(0) => Err(Error::Silent(self.timeout.as_secs())),
             Ok(_) | Err(Errno::INTR) => {
                 errors.read();
                 Ok(())
@@ -190,11 +190,11 @@ fn io_error(what: &str, error: Errno) -> Error {
 }
 
 /// Interval at which the confirmation is checked.
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
+const POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Sends a message to the machine of that name through the link that the hub keeps connected. Returns the time until the machine
 /// had stored it and this one knew. The message is a mark on a message that does not exist, so it changes nothing there.
-pub fn round_trip(home: &Home, name: &str, within: Duration) -> Result<Duration, Error> {
+pub fn round_trip(home: &Home, name: &str, timeout: Duration) -> Result<Duration, Error> {
     let mut journal = Journal::open(home)?;
     let Some(machine) = journal.machine_id_of(name)? else {
         return Err(Error::Program(format!("{name} was never connected")));
@@ -206,10 +206,10 @@ pub fn round_trip(home: &Home, name: &str, within: Duration) -> Result<Duration,
     let id = journal.append(&draft, &IdSource::now())?;
     let seq = journal.message(id.as_str())?.map_or(0, |message| message.seq);
     while journal.export_position(&machine, IdSource::now().unix_ms)?.seq < seq {
-        if begun.elapsed() >= within {
-            return Err(Error::Silent(within.as_secs()));
+        if begun.elapsed() >= timeout {
+            return Err(Error::Silent(timeout.as_secs()));
         }
-        thread::sleep(LOOK_AGAIN);
+        thread::sleep(POLL_INTERVAL);
     }
     Ok(begun.elapsed())
 }

@@ -5,14 +5,14 @@ use ringer_journal::{Home, IdSource, Journal, NameSource, NamingResult};
 use crate::error::Error;
 use crate::frame::Hello;
 use crate::import::ImportRules;
-use crate::local_journal::GiveAnswer;
+use crate::local_journal::AnswerHandler;
 use crate::machine::{MachineId, MachineName, PeerLock};
 use crate::machine_agents::LinkAgents;
 use crate::position::{first_position, forget_first_position};
 use crate::repositories::RepositoryNames;
 
 /// The most machines with the same name, which are distinguished by a number.
-const MAX_OF_ONE_NAME: usize = 100;
+const MAX_NUMBERED_NAMES: usize = 100;
 
 /// The other machine, after its hello. While this exists, no other connection to it is possible.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub(crate) struct Peer {
     pub(crate) machine: MachineId,
     pub(crate) rules: ImportRules,
     /// Only messages of this machine after this number may be sent to it.
-    pub(crate) begins_behind: i64,
+    pub(crate) send_after: i64,
     _lock: PeerLock,
 }
 
@@ -28,13 +28,13 @@ impl Peer {
     /// Registers the machine that said hello. Without a configured name it keeps its earlier one, or gets the one that it chose.
     pub(crate) fn greet(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> Result<Self, Error> {
         // Locked before anything is stored: a machine that is connected keeps its name until that connection ends.
-        let lock = PeerLock::take(&setup.home, &hello.machine, || name_in_words(setup, journal, hello))?;
-        let (name, begins_behind) = register_machine(&setup.home, journal, setup.name.as_ref(), hello)?;
+        let lock = PeerLock::take(&setup.home, &hello.machine, || display_name(setup, journal, hello))?;
+        let (name, send_after) = register_machine(&setup.home, journal, setup.name.as_ref(), hello)?;
         let may_address_agents = setup.give_answer.is_some() && hello.may_answer;
         let mut rules = ImportRules::new(name, may_address_agents, IdSource::now().unix_ms, hello.unix_ms);
         rules.may_reach_lead |= setup.may_reach_lead;
         rules.may_be_answered = setup.may_answer;
-        Ok(Self { machine: hello.machine.clone(), rules, begins_behind, _lock: lock })
+        Ok(Self { machine: hello.machine.clone(), rules, send_after, _lock: lock })
     }
 
     /// Ends the connection if the machine was removed here, or was renamed.
@@ -50,22 +50,22 @@ impl Peer {
 }
 
 /// Returns the name that a machine has here, or would get.
-fn name_in_words(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> String {
+fn display_name(setup: &ExchangeSetup, journal: &mut Journal, hello: &Hello) -> String {
     let known = journal.machine_name(hello.machine.as_str()).ok().flatten();
-    let given = setup.name.as_ref().map(|given| given.name.to_string());
-    known.or(given).unwrap_or_else(|| MachineName::from_text(&hello.name).to_string())
+    let configured = setup.name.as_ref().map(|configured| configured.name.to_string());
+    known.or(configured).unwrap_or_else(|| MachineName::from_text(&hello.name).to_string())
 }
 
 /// Stores the name of a machine, and where its messages begin.
 pub fn register_machine(
     home: &Home,
     journal: &mut Journal,
-    name: Option<&GivenName>,
+    name: Option<&ConfiguredName>,
     hello: &Hello,
 ) -> Result<(MachineName, i64), Error> {
     let name = match name {
         Some(name) => set_name(home, journal, &hello.machine, name)?,
-        None => free_name(journal, hello)?,
+        None => unconfigured_name(journal, hello)?,
     };
     Ok((name, first_position(home, journal, hello.machine.as_str())?))
 }
@@ -87,16 +87,16 @@ fn set_name(
     home: &Home,
     journal: &mut Journal,
     machine: &MachineId,
-    given: &GivenName,
+    configured: &ConfiguredName,
 ) -> Result<MachineName, Error> {
-    let (id, name) = (machine.as_str(), given.name.as_str());
-    let naming = match journal.name_machine(id, name, &given.source)? {
-        NamingResult::HasOtherName { name: known, source } if given.replaces(&known, &source) => {
+    let (id, name) = (machine.as_str(), configured.name.as_str());
+    let naming = match journal.name_machine(id, name, &configured.source)? {
+        NamingResult::HasOtherName { name: known, source } if configured.replaces(&known, &source) => {
             if source == NameSource::Machine && journal.machine_id_of(name)?.is_none() {
                 // Any machine can claim the id of this one. It then receives what this one has not confirmed, and nothing older.
                 forget_first_position(home, id);
             }
-            let naming = journal.rename_machine(id, &known, name, &given.source)?;
+            let naming = journal.rename_machine(id, &known, name, &configured.source)?;
             if let Some(known) = MachineName::parse(&known).filter(|_| naming == NamingResult::Named) {
                 LinkAgents::forget(home, &known);
             }
@@ -105,19 +105,19 @@ fn set_name(
         naming => naming,
     };
     match naming {
-        NamingResult::Named => Ok(given.name.clone()),
-        NamingResult::NameTaken => Err(Error::OtherMachine { name: given.name.to_string() }),
+        NamingResult::Named => Ok(configured.name.clone()),
+        NamingResult::NameTaken => Err(Error::OtherMachine { name: configured.name.to_string() }),
         NamingResult::HasOtherName { name: known, .. } => Err(Error::KnownAs { known }),
     }
 }
 
 /// Returns the name of a machine without a configured one: its earlier name, or the one that it chose.
-fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error> {
+fn unconfigured_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error> {
     if let Some((known, source)) = journal.machine_name_and_source(hello.machine.as_str())? {
         return known_name(known, &source);
     }
     let wanted = MachineName::from_text(&hello.name);
-    for number in 1..=MAX_OF_ONE_NAME {
+    for number in 1..=MAX_NUMBERED_NAMES {
         let name = wanted.numbered(number);
         match journal.name_machine(hello.machine.as_str(), name.as_str(), &NameSource::Machine)? {
             NamingResult::Named => return Ok(name),
@@ -129,7 +129,7 @@ fn free_name(journal: &mut Journal, hello: &Hello) -> Result<MachineName, Error>
     Err(Error::OtherMachine { name: wanted.to_string() })
 }
 
-/// Returns the name that a machine has, unless it was given by `serve --name`.
+/// Returns the name that a machine has, unless it was configured by `serve --name`.
 fn known_name(known: String, source: &NameSource) -> Result<MachineName, Error> {
     // That name is reserved for the key with the forced command, whatever another machine calls itself.
     let name = MachineName::parse(&known).filter(|_| *source != NameSource::Serve);
@@ -149,21 +149,21 @@ pub fn forget_machine(home: &Home, journal: &mut Journal, name: &MachineName) ->
 
 /// The name that a person gave the other machine, in a configured link or with `ringer relay serve --name`.
 #[derive(Debug, Clone)]
-pub struct GivenName {
+pub struct ConfiguredName {
     pub(crate) name: MachineName,
     pub(crate) source: NameSource,
     /// The names of all configured links.
     links: Vec<String>,
 }
 
-impl GivenName {
+impl ConfiguredName {
     /// Returns the name of a link with this command. `links` are the names of all configured links.
-    pub fn of_link(name: MachineName, command: &[String], links: Vec<String>) -> Self {
+    pub fn for_link(name: MachineName, command: &[String], links: Vec<String>) -> Self {
         Self { name, source: NameSource::Link { command: command.join(" ") }, links }
     }
 
     /// Returns the only name that a far end serves.
-    pub fn of_far_end(name: MachineName) -> Self {
+    pub fn for_far_end(name: MachineName) -> Self {
         Self { name, source: NameSource::Serve, links: Vec::new() }
     }
 
@@ -191,9 +191,9 @@ pub struct ExchangeSetup {
     /// This is the far end of a link, which also serves requests other than messages.
     pub is_far_end: bool,
     /// The name of the other machine here. Without one, the machine's own choice is used.
-    pub name: Option<GivenName>,
+    pub name: Option<ConfiguredName>,
     /// Executes the other machine's answers to agents here. Without it, that machine may neither answer nor write to agents.
-    pub give_answer: Option<GiveAnswer>,
+    pub give_answer: Option<AnswerHandler>,
     /// The person at this machine wants to answer what agents ask there.
     pub may_answer: bool,
     /// Messages of agents there reach the lead agent of the same repository here.
@@ -207,19 +207,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_gives_way_to_that_of_the_settings_unless_a_person_gave_it_elsewhere() {
+    fn a_configured_name_replaces_only_names_that_no_person_chose() {
         let link = |command: &str| NameSource::Link { command: command.to_owned() };
         let command = ["ssh", "box"].map(str::to_owned);
         let name = MachineName::parse("build").unwrap();
         let links = ["build", "vm"].map(str::to_owned).to_vec();
-        let given = GivenName::of_link(name.clone(), &command, links);
-        assert!(given.replaces("box", &NameSource::Machine), "the machine chose it");
-        assert!(given.replaces("box", &link("ssh box")), "the link was called so");
-        assert!(!given.replaces("box", &link("ssh vm")), "another link was called so");
-        assert!(!given.replaces("box", &NameSource::Serve));
+        let configured = ConfiguredName::for_link(name.clone(), &command, links);
+        assert!(configured.replaces("box", &NameSource::Machine), "the machine chose it");
+        assert!(configured.replaces("box", &link("ssh box")), "the same link had that name");
+        assert!(!configured.replaces("box", &link("ssh vm")), "another link had that name");
+        assert!(!configured.replaces("box", &NameSource::Serve));
         for source in [NameSource::Machine, link("ssh box")] {
-            assert!(!given.replaces("vm", &source), "another link is called so");
-            assert!(!GivenName::of_far_end(name.clone()).replaces("box", &source));
+            assert!(!configured.replaces("vm", &source), "another link has that name");
+            assert!(!ConfiguredName::for_far_end(name.clone()).replaces("box", &source));
         }
     }
 }

@@ -34,7 +34,7 @@ const MAX_WORD: usize = 64;
 
 fn short<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let word = String::deserialize(from)?;
-    if word.len() <= MAX_WORD { Ok(word) } else { Err(D::Error::custom("a word of a place is too long")) }
+    if word.len() <= MAX_WORD { Ok(word) } else { Err(D::Error::custom("a word of a position is too long")) }
 }
 
 fn short_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
@@ -42,13 +42,13 @@ fn short_or_none<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D
     if word.as_ref().is_none_or(|word| word.len() <= MAX_WORD) {
         Ok(word)
     } else {
-        Err(D::Error::custom("a word of a place is too long"))
+        Err(D::Error::custom("a word of a position is too long"))
     }
 }
 
 fn not_negative<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
     let number = i64::deserialize(from)?;
-    if number >= 0 { Ok(number) } else { Err(D::Error::custom("a place is before the beginning")) }
+    if number >= 0 { Ok(number) } else { Err(D::Error::custom("a position is before the beginning")) }
 }
 
 impl From<Cursor> for Position {

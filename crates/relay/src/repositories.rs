@@ -14,37 +14,37 @@ use ringer_core::policy::RepositoryName;
 use ringer_journal::{Error, Journal, Repository};
 
 /// Time limit for examining a directory, which may be on a disk that hangs.
-const TAKES_AT_MOST: Duration = Duration::from_millis(500);
+const LOOKUP_TIMEOUT: Duration = Duration::from_millis(500);
 /// The most cached directories. At the limit the cache is cleared.
 const MAX_DIRECTORIES: usize = 256;
 /// The most directories that may hang at once: each has a thread.
-const MAX_LATE: usize = 8;
-/// How long a directory is cached: a remote may be added to a repository.
-const REMEMBERED_FOR: Duration = Duration::from_mins(1);
+const MAX_PENDING: usize = 8;
+/// Lifetime of a cached directory: a remote may be added to a repository.
+const CACHE_TTL: Duration = Duration::from_mins(1);
 
 /// The prefix of the identity of a named repository. No remote looks like that: it contains a `/`, and a name does not.
-const NAMED: &str = "name:";
+const NAME_PREFIX: &str = "name:";
 
 /// Finds the identities of this machine's repositories, which are the same on every machine.
 #[derive(Debug, Default)]
 pub(crate) struct Repositories {
     names: RepositoryNames,
     /// The repository around each directory.
-    found: BTreeMap<String, (Instant, Option<Found>)>,
+    cache: BTreeMap<String, (Instant, Option<LocalRepository>)>,
     /// Directories that took too long, with the channels for their results.
-    late: BTreeMap<String, Receiver<Option<Found>>>,
+    pending: BTreeMap<String, Receiver<Option<LocalRepository>>>,
 }
 
 /// A repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Found {
+struct LocalRepository {
     repository: Repository,
     /// Its remote, in a form that is the same in every clone.
     remote: Option<String>,
 }
 
 /// The repository is not known yet.
-struct Late;
+struct LookupPending;
 
 impl Repositories {
     pub(crate) fn new(names: RepositoryNames) -> Self {
@@ -59,52 +59,53 @@ impl Repositories {
             let named = path.to_str().and_then(|path| self.around(path));
             let mut named = named.into_iter().filter(|named| named.repository.worktree == *path);
             if named.any(|named| named.repository.is_same(&found.repository)) {
-                return Some(format!("{NAMED}{name}"));
+                return Some(format!("{NAME_PREFIX}{name}"));
             }
         }
         found.remote
     }
 
     /// Returns the repository around a directory, if it is known in time.
-    fn around(&mut self, directory: &str) -> Option<Found> {
-        if let Some((seen, found)) = self.found.get(directory)
-            && seen.elapsed() < REMEMBERED_FOR
+    fn around(&mut self, directory: &str) -> Option<LocalRepository> {
+        if let Some((seen, found)) = self.cache.get(directory)
+            && seen.elapsed() < CACHE_TTL
         {
             return found.clone();
         }
         let found = self.look_up(directory).ok()?;
-        if self.found.len() >= MAX_DIRECTORIES {
-            self.found.clear();
+        if self.cache.len() >= MAX_DIRECTORIES {
+            self.cache.clear();
         }
-        self.found.insert(directory.to_owned(), (Instant::now(), found.clone()));
+        self.cache.insert(directory.to_owned(), (Instant::now(), found.clone()));
         found
     }
 
     /// Examines a directory on its own thread. A thread that exceeds the timeout is abandoned, but not started again before it
     /// ends.
-    fn look_up(&mut self, directory: &str) -> Result<Option<Found>, Late> {
-        if let Some(late) = self.late.get(directory) {
-            let found = late.try_recv();
+    fn look_up(&mut self, directory: &str) -> Result<Option<LocalRepository>, LookupPending> {
+        if let Some(receiver) = self.pending.get(directory) {
+            let found = receiver.try_recv();
             if found != Err(TryRecvError::Empty) {
-                self.late.remove(directory);
+                self.pending.remove(directory);
             }
-            return found.map_err(|_| Late);
+            return found.map_err(|_| LookupPending);
         }
-        if self.late.len() >= MAX_LATE {
-            return Err(Late);
+        if self.pending.len() >= MAX_PENDING {
+            return Err(LookupPending);
         }
         let (sender, receiver) = sync_channel(1);
         let path = directory.to_owned();
         let look = move || {
             let repository = Repository::around(Path::new(&path));
-            let found = repository.map(|repository| Found { remote: repository.remote(), repository });
+            let found =
+                repository.map(|repository| LocalRepository { remote: repository.remote(), repository });
             // The receiver is gone if its link has ended.
             let _ = sender.send(found);
         };
-        thread::Builder::new().name("repository".to_owned()).spawn(look).map_err(|_| Late)?;
-        receiver.recv_timeout(TAKES_AT_MOST).map_err(|_| {
-            self.late.insert(directory.to_owned(), receiver);
-            Late
+        thread::Builder::new().name("repository".to_owned()).spawn(look).map_err(|_| LookupPending)?;
+        receiver.recv_timeout(LOOKUP_TIMEOUT).map_err(|_| {
+            self.pending.insert(directory.to_owned(), receiver);
+            LookupPending
         })
     }
 
@@ -200,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_counts_in_the_whole_repository_and_wins_over_the_remote() {
+    fn a_name_covers_the_whole_repository_and_overrides_the_remote() {
         let root = with_repositories(&["api", "web", "api/vendor/lib"]);
         let [api, web, lib] = ["api", "web", "api/vendor/lib"].map(|name| root.path().join(name));
         let deep = api.join("src/deep");
@@ -224,13 +225,17 @@ mod tests {
         assert_eq!(identity(&mut repositories, &lib).as_deref(), Some("host/api/vendor/lib"));
         assert_eq!(identity(&mut repositories, &hostile), None);
         names.set(list(&[(tree, "other")]));
-        assert_eq!(identity(&mut repositories, &api).as_deref(), Some("name:other"), "as it is set now");
+        assert_eq!(
+            identity(&mut repositories, &api).as_deref(),
+            Some("name:other"),
+            "the current name applies"
+        );
         names.set(Vec::new());
         assert_eq!(identity(&mut repositories, &api).as_deref(), Some("host/api"));
     }
 
     #[test]
-    fn a_name_without_a_repository_names_no_other_one() {
+    fn a_name_without_a_repository_matches_no_other_one() {
         let root = with_repositories(&["api"]);
         let api = root.path().join("api");
         let (mut repositories, _) =
@@ -242,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn a_directory_that_hangs_is_looked_at_once_and_holds_up_no_other() {
+    fn a_hanging_directory_is_examined_once_and_blocks_no_other() {
         let Some(hanging) = HangingDirectory::new() else { return };
         let hangs = hanging.path().join("api");
         let root = with_repositories(&["api"]);
@@ -250,7 +255,7 @@ mod tests {
         let (mut repositories, _) = named(&[(hangs.clone(), "hangs"), (other.clone(), "api")]);
         for _ in 0..2 {
             assert_eq!(identity(&mut repositories, &hangs), None);
-            assert_eq!((repositories.late.len(), repositories.found.len()), (1, 0), "it is not known");
+            assert_eq!((repositories.pending.len(), repositories.cache.len()), (1, 0), "it is not known");
         }
         until("the other one is known", || {
             identity(&mut repositories, &other).as_deref() == Some("name:api")
@@ -258,8 +263,8 @@ mod tests {
         hanging.release();
         until("it is known that there is none", || {
             identity(&mut repositories, &hangs);
-            repositories.found.contains_key(hangs.to_str().unwrap())
+            repositories.cache.contains_key(hangs.to_str().unwrap())
         });
-        assert!(repositories.late.is_empty());
+        assert!(repositories.pending.is_empty());
     }
 }

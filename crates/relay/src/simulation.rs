@@ -38,7 +38,7 @@ struct Disk {
     /// How far the other machine has stored this one's.
     exported: Option<Position>,
     /// Only messages after this number may be sent to the other machine.
-    begins_behind: i64,
+    send_after: i64,
 }
 
 impl Disk {
@@ -60,7 +60,7 @@ impl Disk {
     fn greet(&mut self) {
         if self.exported.is_none() {
             self.exported = Some(self.position(self.highest));
-            self.begins_behind = self.highest;
+            self.send_after = self.highest;
         }
     }
 
@@ -74,23 +74,23 @@ impl Disk {
         let fits = after.generation == self.generation
             && after.seq <= self.highest
             && found.is_none_or(|id| Some(id) == after.id.as_ref());
-        if fits && after.seq >= self.begins_behind {
+        if fits && after.seq >= self.send_after {
             return Input::Located { at: after, repeats_until: 0 };
         }
-        Input::Located { at: self.position(self.begins_behind), repeats_until: self.highest }
+        Input::Located { at: self.position(self.send_after), repeats_until: self.highest }
     }
 
     fn read(&self, after: i64) -> ReadMessages {
         let mut read = ReadMessages {
             messages: Vec::new(),
             end: None,
-            looked_at: self.highest,
+            examined_to: self.highest,
             more: false,
             waiting: 0,
         };
         for (seq, row) in self.rows.range(after + 1..).filter(|(_, row)| row.is_own) {
             if read.messages.len() == BATCH {
-                read.looked_at = read.end.as_ref().map_or(after, |end| end.seq);
+                read.examined_to = read.end.as_ref().map_or(after, |end| end.seq);
                 read.more = true;
                 break;
             }
@@ -324,7 +324,7 @@ impl World {
 }
 
 #[test]
-fn nothing_is_lost_or_doubled_whatever_is_cut_or_killed() {
+fn cuts_and_kills_lose_and_duplicate_nothing() {
     let seeds =
         std::env::var("RINGER_RELAY_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(SEEDS);
     let mut restored = 0;
@@ -340,7 +340,7 @@ fn nothing_is_lost_or_doubled_whatever_is_cut_or_killed() {
 }
 
 #[test]
-fn a_frame_that_comes_twice_or_too_early_ends_the_connection() {
+fn a_repeated_or_early_frame_ends_the_connection() {
     let mut world = World::new(0);
     world.cut();
     world.machines.iter_mut().for_each(|machine| machine.inbox.clear());

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use ringer_journal::Journal;
 
 use crate::error::Error;
-use crate::exchange::Ended;
-use crate::frame::Answered;
+use crate::exchange::ConnectionEnd;
+use crate::frame::AnswerOutput;
 use crate::position::forget_first_position;
 use crate::team_agents::TeamAgents;
 use crate::team_setup::{TeamProgress, TeamSetup};
@@ -22,7 +22,7 @@ pub(crate) fn run_team(
     setup: &TeamSetup,
     stop: &UnixStream,
     progress: &mut dyn FnMut(TeamProgress),
-) -> Result<Ended, Error> {
+) -> Result<ConnectionEnd, Error> {
     let runtime = runtime()?;
     let failed = |source| Error::Io { what: "cannot wait for the end".to_owned(), source };
     let ended = runtime.block_on(async {
@@ -31,10 +31,10 @@ pub(crate) fn run_team(
         let ended = tokio::select! {
             biased;
             // Only closing makes it readable.
-            _ = stop.readable() => Ok(Ended::Stopped),
+            _ = stop.readable() => Ok(ConnectionEnd::Stopped),
             ended = crate::nats::exchange(setup, &connected, progress) => ended,
         };
-        if let (Ok(Ended::Stopped), Some(client)) = (&ended, connected.get()) {
+        if let (Ok(ConnectionEnd::Stopped), Some(client)) = (&ended, connected.get()) {
             crate::nats::leave(setup, client).await;
         }
         ended
@@ -61,7 +61,7 @@ pub fn answer_in_team(
     message: &str,
     words: &[String],
     as_json: bool,
-) -> Result<Answered, Error> {
+) -> Result<AnswerOutput, Error> {
     let Some(machine) = setup.word_of(machine) else {
         return Err(Error::Team("it is no machine of the team".to_owned()));
     };
@@ -83,7 +83,7 @@ pub(crate) fn run_team(
     _: &TeamSetup,
     _: &UnixStream,
     _: &mut dyn FnMut(TeamProgress),
-) -> Result<Ended, Error> {
+) -> Result<ConnectionEnd, Error> {
     Err(Error::WithoutNats)
 }
 
@@ -95,7 +95,7 @@ pub fn join_team(_: &TeamSetup) -> Result<String, Error> {
 
 /// Fails, because this build has no team support.
 #[cfg(not(feature = "nats"))]
-pub fn answer_in_team(_: &TeamSetup, _: &str, _: &str, _: &[String], _: bool) -> Result<Answered, Error> {
+pub fn answer_in_team(_: &TeamSetup, _: &str, _: &str, _: &[String], _: bool) -> Result<AnswerOutput, Error> {
     Err(Error::WithoutNats)
 }
 

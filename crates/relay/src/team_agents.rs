@@ -28,17 +28,17 @@ const MAX_LISTED: usize = 4_000;
 /// The most unlisted agents that are counted, whatever a machine claims.
 const MAX_UNLISTED: usize = 100_000;
 /// The longest validity of a list, whatever its machine claims.
-const HOLDS_AT_MOST: Duration = Duration::from_hours(1);
+const MAX_VALIDITY: Duration = Duration::from_hours(1);
 /// How long a machine that is gone is listed, in milliseconds: a day. A team may have machines that exist for an hour.
-const LISTED_FOR_MS: i64 = 24 * 3_600_000;
+const RETENTION_MS: i64 = 24 * 3_600_000;
 /// Time limit for a command that inspects the lock to release it.
-const FREE_WITHIN: Duration = Duration::from_millis(500);
+const LOCK_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// The machines of a team, by their names here.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TeamAgents {
     team: String,
-    pub(crate) machines: BTreeMap<String, ToldAgents>,
+    pub(crate) machines: BTreeMap<String, ListedMachine>,
     /// The number of current machines, in this process. It is cached because it is needed for each list that arrives.
     #[serde(skip)]
     current: usize,
@@ -49,7 +49,7 @@ pub(crate) struct TeamAgents {
 
 /// The agents of a machine of a team, from its last list.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ToldAgents {
+pub(crate) struct ListedMachine {
     /// When the list arrived, in milliseconds since 1970.
     pub(crate) told_ms: i64,
     /// The list has not expired.
@@ -61,17 +61,17 @@ pub(crate) struct ToldAgents {
     pub(crate) unlisted: usize,
     /// When a current list expires.
     #[serde(skip)]
-    holds_until: Option<Instant>,
+    expires_at: Option<Instant>,
 }
 
 /// A list as a machine sent it, checked.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct SentAgents {
+pub(crate) struct ReceivedList {
     pub(crate) agents: Vec<WireAgent>,
     /// The number of agents that are not in the list.
     pub(crate) unlisted: usize,
     /// The validity of the list.
-    pub(crate) holds: Duration,
+    pub(crate) validity: Duration,
 }
 
 impl TeamAgents {
@@ -104,8 +104,8 @@ impl TeamAgents {
     /// that was killed may say so.
     pub(crate) fn before_connection(home: &Home, team: &str) -> Self {
         let mut list = Self::read(home, team);
-        for told in list.machines.values_mut() {
-            told.is_current = false;
+        for listed in list.machines.values_mut() {
+            listed.is_current = false;
         }
         list.forget_old(IdSource::now().unix_ms);
         list
@@ -141,65 +141,67 @@ impl TeamAgents {
 
     /// Returns true if the list of a machine has not expired.
     pub(crate) fn is_current(&self, machine: &str) -> bool {
-        self.machines.get(machine).is_some_and(|told| told.is_current)
+        self.machines.get(machine).is_some_and(|listed| listed.is_current)
     }
 
     /// Stores a machine's list. Returns true if the visible lists have changed.
-    pub(crate) fn told(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: SentAgents) -> bool {
+    pub(crate) fn update(&mut self, now: Instant, unix_ms: i64, machine: &str, sent: ReceivedList) -> bool {
         if !self.machines.contains_key(machine) {
             self.forget_old(unix_ms);
         }
         if !self.machines.contains_key(machine) && self.machines.len() >= MAX_MACHINES {
-            let gone = self.machines.iter().filter(|(_, told)| !told.is_current);
-            let oldest = gone.min_by_key(|(_, told)| told.told_ms).map(|(machine, _)| machine.clone());
+            let gone = self.machines.iter().filter(|(_, listed)| !listed.is_current);
+            let oldest = gone.min_by_key(|(_, listed)| listed.told_ms).map(|(machine, _)| machine.clone());
             let Some(oldest) = oldest else { return false };
             self.machines.remove(&oldest);
         }
         let before = self.machines.remove(machine).unwrap_or_default();
-        let SentAgents { mut agents, unlisted, holds } = sent;
+        let ReceivedList { mut agents, unlisted, validity } = sent;
         let room = if agents.is_empty() { 0 } else { self.make_room(agents.len()) };
         let cut = agents.len().saturating_sub(room);
         agents.truncate(room);
-        let holds_until = now + holds.min(HOLDS_AT_MOST);
-        self.next_expiry = Some(self.next_expiry.map_or(holds_until, |next| next.min(holds_until)));
+        let expires_at = now + validity.min(MAX_VALIDITY);
+        self.next_expiry = Some(self.next_expiry.map_or(expires_at, |next| next.min(expires_at)));
         self.current += usize::from(!before.is_current);
-        let told = ToldAgents {
+        let listed = ListedMachine {
             told_ms: unix_ms,
             is_current: true,
             agents,
             unlisted: unlisted.saturating_add(cut).min(MAX_UNLISTED),
-            holds_until: Some(holds_until),
+            expires_at: Some(expires_at),
         };
-        let shown = |told: &ToldAgents| (told.is_current, told.unlisted);
-        let is_changed = shown(&before) != shown(&told) || before.agents != told.agents;
-        self.machines.insert(machine.to_owned(), told);
+        let visible = |listed: &ListedMachine| (listed.is_current, listed.unlisted);
+        let is_changed = visible(&before) != visible(&listed) || before.agents != listed.agents;
+        self.machines.insert(machine.to_owned(), listed);
         is_changed
     }
 
     /// Returns how many more agents can be listed, at least `wanted` if machines that are gone have that many agents: these are
     /// then only counted, starting with the machine that has been gone for longest.
     fn make_room(&mut self, wanted: usize) -> usize {
-        let listed: usize = self.machines.values().map(|told| told.agents.len()).sum();
-        let mut room = MAX_LISTED.saturating_sub(listed);
+        let total: usize = self.machines.values().map(|listed| listed.agents.len()).sum();
+        let mut room = MAX_LISTED.saturating_sub(total);
         if room < wanted {
-            let mut gone: Vec<_> = self.machines.values_mut().filter(|told| !told.is_current).collect();
-            gone.sort_unstable_by_key(|told| told.told_ms);
-            for told in gone {
+            let mut gone: Vec<_> = self.machines.values_mut().filter(|listed| !listed.is_current).collect();
+            gone.sort_unstable_by_key(|listed| listed.told_ms);
+            for listed in gone {
                 if room >= wanted {
                     break;
                 }
-                room += told.agents.len();
-                told.unlisted = told.unlisted.saturating_add(told.agents.len());
-                told.agents.clear();
+                room += listed.agents.len();
+                listed.unlisted = listed.unlisted.saturating_add(listed.agents.len());
+                listed.agents.clear();
             }
         }
         room
     }
 
     /// A machine announced that it leaves. Returns true if the visible lists have changed.
-    pub(crate) fn left(&mut self, machine: &str) -> bool {
-        let Some(told) = self.machines.get_mut(machine).filter(|told| told.is_current) else { return false };
-        (told.is_current, told.holds_until) = (false, None);
+    pub(crate) fn mark_left(&mut self, machine: &str) -> bool {
+        let Some(listed) = self.machines.get_mut(machine).filter(|listed| listed.is_current) else {
+            return false;
+        };
+        (listed.is_current, listed.expires_at) = (false, None);
         self.current -= 1;
         true
     }
@@ -210,13 +212,13 @@ impl TeamAgents {
             return false;
         }
         let before = self.current;
-        for told in self.machines.values_mut() {
-            if told.is_current && told.holds_until.is_none_or(|until| until <= now) {
-                (told.is_current, told.holds_until) = (false, None);
+        for listed in self.machines.values_mut() {
+            if listed.is_current && listed.expires_at.is_none_or(|until| until <= now) {
+                (listed.is_current, listed.expires_at) = (false, None);
                 self.current -= 1;
             }
         }
-        self.next_expiry = self.machines.values().filter_map(|told| told.holds_until).min();
+        self.next_expiry = self.machines.values().filter_map(|listed| listed.expires_at).min();
         self.current != before
     }
 
@@ -225,8 +227,8 @@ impl TeamAgents {
     }
 
     fn forget_old(&mut self, unix_ms: i64) {
-        let oldest = unix_ms.saturating_sub(LISTED_FOR_MS);
-        self.machines.retain(|_, told| told.is_current || told.told_ms >= oldest);
+        let oldest = unix_ms.saturating_sub(RETENTION_MS);
+        self.machines.retain(|_, listed| listed.is_current || listed.told_ms >= oldest);
     }
 }
 
@@ -239,7 +241,7 @@ pub(crate) struct TeamLock {
 impl TeamLock {
     /// Takes the lock. Returns `None` if a command is inspecting it, or if it cannot be created: then the list is not used.
     pub(crate) fn take(home: &Home, team: &str) -> Option<Self> {
-        let lock = Lock::take(&path(home, team, LOCK), Some(Instant::now() + FREE_WITHIN));
+        let lock = Lock::take(&path(home, team, LOCK), Some(Instant::now() + LOCK_TIMEOUT));
         lock.ok().flatten().map(|lock| Self { _lock: lock })
     }
 }
@@ -266,71 +268,79 @@ mod tests {
 
     use super::*;
 
-    fn sent(agents: usize, seconds: u64) -> SentAgents {
+    fn sent(agents: usize, seconds: u64) -> ReceivedList {
         let agent = |number| WireAgent { id: format!("claude-{number}"), ..WireAgent::default() };
-        SentAgents {
+        ReceivedList {
             agents: (0..agents).map(agent).collect(),
             unlisted: 0,
-            holds: Duration::from_secs(seconds),
+            validity: Duration::from_secs(seconds),
         }
     }
 
     #[test]
-    fn a_machine_that_says_nothing_in_time_is_gone() {
+    fn a_machine_whose_list_expires_is_gone() {
         let (now, mut team) = (Instant::now(), TeamAgents::default());
-        assert!(team.told(now, 1, "box.t", sent(1, 50)));
-        assert!(!team.told(now, 2, "box.t", sent(1, 60)), "nothing else is shown");
-        assert!(team.told(now, 2, "box.t", sent(2, 60)));
+        assert!(team.update(now, 1, "box.t", sent(1, 50)));
+        assert!(!team.update(now, 2, "box.t", sent(1, 60)), "the visible list is the same");
+        assert!(team.update(now, 2, "box.t", sent(2, 60)));
         assert!(!team.expire(now + Duration::from_secs(59)));
-        assert_eq!(team.next_expiry(), Some(now + Duration::from_mins(1)), "it was looked at 50 s");
+        assert_eq!(
+            team.next_expiry(),
+            Some(now + Duration::from_mins(1)),
+            "the earlier expiry was superseded"
+        );
         assert!(team.expire(now + Duration::from_mins(1)));
-        assert_eq!((team.current(), team.machines["box.t"].agents.len()), (0, 2), "it is known what it had");
+        assert_eq!(
+            (team.current(), team.machines["box.t"].agents.len()),
+            (0, 2),
+            "its last agents stay listed"
+        );
         assert!(!team.expire(now + Duration::from_secs(61)) && team.next_expiry().is_none());
-        assert!(team.told(now, 3, "box.t", sent(2, 50)), "it is back");
+        assert!(team.update(now, 3, "box.t", sent(2, 50)), "it is back");
         assert!(team.is_current("box.t") && !team.is_current("vm.t"));
-        assert!(team.left("box.t") && !team.left("box.t") && !team.left("vm.t"));
-        team.told(now, 3, "vm.t", sent(0, u64::MAX));
-        assert!(team.expire(now + HOLDS_AT_MOST), "no list holds for ever");
+        assert!(team.mark_left("box.t") && !team.mark_left("box.t") && !team.mark_left("vm.t"));
+        team.update(now, 3, "vm.t", sent(0, u64::MAX));
+        assert!(team.expire(now + MAX_VALIDITY), "validity is capped");
         assert_eq!(team.current(), 0);
     }
 
     #[test]
-    fn what_a_team_may_tell_has_a_limit() {
+    fn machines_and_agents_of_a_team_are_limited() {
         let (now, mut team) = (Instant::now(), TeamAgents::default());
         for number in 0..MAX_MACHINES {
-            team.told(now, i64::try_from(number).unwrap(), &format!("m{number}"), sent(3, 50));
+            team.update(now, i64::try_from(number).unwrap(), &format!("m{number}"), sent(3, 50));
         }
-        let agents: usize = team.machines.values().map(|told| told.agents.len()).sum();
-        let unlisted: usize = team.machines.values().map(|told| told.unlisted).sum();
+        let agents: usize = team.machines.values().map(|listed| listed.agents.len()).sum();
+        let unlisted: usize = team.machines.values().map(|listed| listed.unlisted).sum();
         assert_eq!((agents, unlisted), (MAX_LISTED, 3 * MAX_MACHINES - MAX_LISTED));
-        assert!(!team.told(now, 9, "one-more", sent(1, 50)), "it pushes out none that is there");
-        team.expire(now + HOLDS_AT_MOST);
-        assert!(team.told(now, 9, "one-more", sent(1, 50)));
+        assert!(!team.update(now, 9, "one-more", sent(1, 50)), "current machines are not evicted");
+        team.expire(now + MAX_VALIDITY);
+        assert!(team.update(now, 9, "one-more", sent(1, 50)));
         assert_eq!(team.machines.len(), MAX_MACHINES);
         assert!(!team.machines.contains_key("m0") && team.machines.contains_key("m1"));
-        let counted = SentAgents { unlisted: usize::MAX, ..sent(1, 50) };
-        team.told(now, 9, "one-more", counted);
+        let counted = ReceivedList { unlisted: usize::MAX, ..sent(1, 50) };
+        team.update(now, 9, "one-more", counted);
         assert_eq!(team.machines["one-more"].unlisted, MAX_UNLISTED);
-        team.forget_old(LISTED_FOR_MS + 1_000);
+        team.forget_old(RETENTION_MS + 1_000);
         assert!(!team.machines.contains_key("m999") && team.machines.contains_key("m1000"));
         assert!(team.machines.contains_key("one-more"));
     }
 
     /// The cached values match the machines after any input.
     #[test]
-    fn the_count_and_the_next_look_fit_to_the_machines() {
+    fn cached_count_and_expiry_match_the_machines() {
         let mut random = Random::new(7);
         let (mut now, mut team) = (Instant::now(), TeamAgents::default());
         for unix_ms in 0..20_000 {
             now += Duration::from_millis(u64::from(random.byte()));
             let machine = format!("m{}", random.byte() % 20);
             match random.byte() % 8 {
-                0 => _ = team.left(&machine),
+                0 => _ = team.mark_left(&machine),
                 1 => _ = team.expire(now),
-                _ => _ = team.told(now, unix_ms, &machine, sent(0, u64::from(random.byte() % 9))),
+                _ => _ = team.update(now, unix_ms, &machine, sent(0, u64::from(random.byte() % 9))),
             }
-            let current = team.machines.values().filter(|told| told.is_current);
-            let first = current.clone().filter_map(|told| told.holds_until).min();
+            let current = team.machines.values().filter(|listed| listed.is_current);
+            let first = current.clone().filter_map(|listed| listed.expires_at).min();
             assert_eq!(team.current(), current.count());
             assert!(first.is_none_or(|first| team.next_expiry().is_some_and(|next| next <= first)));
         }
@@ -341,33 +351,33 @@ mod tests {
         let (now, mut team) = (Instant::now(), TeamAgents::default());
         for number in 0..1_000 {
             let machine = format!("container{number}");
-            team.told(now, number, &machine, sent(4, 50));
-            team.left(&machine);
+            team.update(now, number, &machine, sent(4, 50));
+            team.mark_left(&machine);
         }
         let listed =
-            |team: &TeamAgents, machine: &str| team.machines.get(machine).map(|told| told.agents.len());
-        team.told(now, 2_000, "box.t", sent(5, 50));
+            |team: &TeamAgents, machine: &str| team.machines.get(machine).map(|listed| listed.agents.len());
+        team.update(now, 2_000, "box.t", sent(5, 50));
         assert_eq!((listed(&team, "box.t"), team.machines["box.t"].unlisted), (Some(5), 0));
         assert_eq!((listed(&team, "container1"), listed(&team, "container2")), (Some(0), Some(4)));
         assert_eq!(team.machines["container0"].unlisted, 4);
-        team.told(now, LISTED_FOR_MS + 999, "vm.t", sent(1, 50));
+        team.update(now, RETENTION_MS + 999, "vm.t", sent(1, 50));
         assert_eq!((listed(&team, "container998"), listed(&team, "container999")), (None, Some(4)));
         assert_eq!(listed(&team, "box.t"), Some(5), "it is there");
     }
 
     #[test]
-    fn a_list_is_kept_for_commands_and_counts_while_this_machine_is_connected() {
+    fn a_saved_list_is_current_only_while_this_machine_is_connected() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
         let mut team = TeamAgents::before_connection(&home, "t");
         let unix_ms = IdSource::now().unix_ms;
-        team.told(Instant::now(), unix_ms, "box.t", sent(1, 50));
-        team.told(Instant::now(), unix_ms - LISTED_FOR_MS - 1, "vm.t", sent(1, 50));
+        team.update(Instant::now(), unix_ms, "box.t", sent(1, 50));
+        team.update(Instant::now(), unix_ms - RETENTION_MS - 1, "vm.t", sent(1, 50));
         team.write(&home);
         let listed = || TeamAgents::all(&home).remove(0).machines;
         assert_eq!(listed()["box.t"].agents, team.machines["box.t"].agents);
         assert!(!listed()["box.t"].is_current);
-        assert!(!listed().contains_key("vm.t"), "it is not known to be there, and told nothing for a day");
+        assert!(!listed().contains_key("vm.t"), "it is not current, and its list is older than a day");
         let lock = TeamLock::take(&home, "t").unwrap();
         assert!(listed()["box.t"].is_current && listed()["vm.t"].is_current);
         drop(lock);

@@ -8,7 +8,7 @@ use ringer_journal::{Home, Journal};
 use ringer_platform::owned;
 
 use crate::error::Error;
-use crate::local_journal::GiveAnswer;
+use crate::local_journal::AnswerHandler;
 use crate::machine::{MachineId, MachineName};
 use crate::repositories::RepositoryNames;
 
@@ -30,7 +30,7 @@ pub struct TeamSetup {
     /// Messages of agents of the team reach the lead agent of the same repository here.
     pub(crate) may_reach_lead: bool,
     pub(crate) share_marks: bool,
-    pub(crate) give_answer: Option<GiveAnswer>,
+    pub(crate) give_answer: Option<AnswerHandler>,
     pub(crate) repository_names: RepositoryNames,
 }
 
@@ -54,7 +54,7 @@ pub enum TeamProgress {
         new: usize,
         /// The number of refused messages, with the reason for the last one.
         refused: Option<(usize, String)>,
-        /// How many more messages the server has for this machine.
+        /// The number of further messages that the server has for this machine.
         waiting: u64,
     },
 }
@@ -80,7 +80,7 @@ impl TeamSetup {
     }
 
     /// Sets the function that executes other machines' answers to agents here.
-    pub fn with_answers(self, give_answer: Option<GiveAnswer>) -> Self {
+    pub fn with_answers(self, give_answer: Option<AnswerHandler>) -> Self {
         Self { give_answer, ..self }
     }
 

@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_messages_leave_and_only_to_where_they_belong() {
+    fn only_local_messages_leave_and_only_for_their_recipient() {
         for recipient in ["default", "person", "lead", "all"] {
             assert_eq!(sent(&message(recipient)).as_deref(), Some(recipient));
         }
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn secrets_stay_here_unless_an_agent_is_to_have_them() {
+    fn secrets_are_masked_unless_an_agent_is_the_recipient() {
         let wire = |recipient: &str| {
             let mut message = message(recipient);
             message.draft.body = "API_KEY=0123456789 make".to_owned();
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mute_stays_here_and_so_does_a_mark_on_many() {
+    fn mutes_and_bulk_marks_are_not_sent() {
         let mut mute = message("person");
         mute.draft.tag = Tag::Mark(Mark::Mute);
         assert_eq!(sent(&mute), None);
@@ -240,7 +240,7 @@ mod tests {
 
     /// The journal counts waiting messages by the same rule.
     #[test]
-    fn what_is_sent_is_what_is_counted_as_waiting() {
+    fn the_waiting_count_matches_the_sent_messages() {
         let directory = tempfile::tempdir().unwrap();
         let mut journal = Journal::open(&Home::new(directory.path())).unwrap();
         let id = MessageId::new(5, [1; 10]);

@@ -20,7 +20,7 @@ use test_support::{NatsServer, until_within};
 
 const ROUNDS: usize = 500;
 const BURST: usize = 20_000;
-/// What is missed in a day, and by how many machines.
+/// The number of messages missed in a day, and of machines that miss them.
 const MISSED: usize = 2_000;
 const AWAY: usize = 100;
 const LONG: Duration = Duration::from_mins(15);
@@ -89,7 +89,7 @@ impl Machine {
             .is_some_and(|status| status.link("bench").is_some_and(|link| link.state == LinkState::Connected))
     }
 
-    /// How many machines told it of their agents.
+    /// Returns the number of machines whose lists arrived.
     fn knows(&self) -> usize {
         MachineAgents::all(&self.home()).iter().filter(|machine| machine.is_connected).count()
     }
@@ -103,7 +103,7 @@ impl Machine {
         }
     }
 
-    /// How many messages its journal has.
+    /// Returns the number of messages in its journal.
     fn count(&self) -> i64 {
         self.journal().highest().expect("a journal")
     }
@@ -113,7 +113,7 @@ fn wait(what: &str, is_so: impl FnMut() -> bool) {
     until_within(LONG, what, is_so);
 }
 
-/// The memory of a process that is its own, in MiB.
+/// Returns the private memory of a process, in MiB.
 fn memory(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or_default();
@@ -215,7 +215,7 @@ fn many(server: &NatsServer) {
     for machine in &mut machines[1..away] {
         machine.stop();
     }
-    // The others have ended, so that what is measured is the catching up.
+    // The others have ended, so that only catching up is measured.
     machines.truncate(away);
     machines[0].write(MISSED);
     wait("the server has all", || {

@@ -1,4 +1,4 @@
-//! The same client without Ringer: published into a stream, and pulled out of it.
+//! The same client without Ringer: publishes into a stream, and pulls from it.
 
 use std::collections::VecDeque;
 use std::future::{IntoFuture, poll_fn};
@@ -10,7 +10,7 @@ use async_nats::jetstream::{Context, Message, stream};
 use futures_core::Stream;
 use tokio::runtime::Runtime;
 
-/// As many as Ringer has on their way.
+/// The same window as Ringer's.
 const WINDOW: usize = 256;
 const PAYLOAD: &str =
     "{\"type\":\"message\",\"message\":{\"body\":\"hello\",\"scope\":\"global\",\"sender\":\"system\"}}";
@@ -47,7 +47,7 @@ impl Wire {
         Self { runtime, context, messages }
     }
 
-    /// One message from its beginning to its end.
+    /// Transfers one message, publication to receipt.
     pub(crate) fn round(&mut self) -> Duration {
         let Self { runtime, context, messages } = self;
         runtime.block_on(async {
@@ -61,7 +61,7 @@ impl Wire {
         })
     }
 
-    /// Many of them.
+    /// Transfers many messages.
     pub(crate) fn burst(&mut self, count: usize) -> Duration {
         let Self { runtime, context, messages } = self;
         runtime.block_on(async {

@@ -14,22 +14,22 @@ use serde::{Deserialize, Serialize};
 use crate::agents::{MAX_AGENTS, WireAgent, import_agents, own_agents};
 use crate::error::Error;
 use crate::import::ImportRules;
-use crate::team_agents::{SentAgents, TeamAgents, TeamLock};
+use crate::team_agents::{ReceivedList, TeamAgents, TeamLock};
 use crate::team_setup::TeamSetup;
 
-use super::agent_timing::{AgentTiming, Share};
+use super::agent_timing::{AgentTiming, Jitter};
 use super::connection::failed;
 use super::next::next;
 use super::subject::{agents_from, agents_of_team, machine_of_agents};
 
 /// Time limit for the message that this machine leaves. The hub's exit waits for it.
-const LEAVES_WITHIN: Duration = Duration::from_millis(200);
+const LEAVE_TIMEOUT: Duration = Duration::from_millis(200);
 
 pub(crate) enum AgentEvent {
     /// A list of another machine arrived.
-    Told(Message),
+    List(Message),
     /// A timer expired.
-    Due,
+    Timer,
 }
 
 /// The lists of agents on one connection.
@@ -39,7 +39,7 @@ pub(crate) struct AgentService<'a> {
     lists: Subscriber,
     timing: AgentTiming,
     /// The last list that was sent. `None` until then: that first list also asks the others for theirs.
-    told: Option<Vec<WireAgent>>,
+    last_list: Option<Vec<WireAgent>>,
     /// The server does not allow this machine to publish its agents.
     is_refused: bool,
     team: TeamAgents,
@@ -60,8 +60,8 @@ impl<'a> AgentService<'a> {
             setup,
             client: client.clone(),
             lists,
-            timing: AgentTiming::begin(Instant::now(), machines, share()),
-            told: None,
+            timing: AgentTiming::begin(Instant::now(), machines, random_jitter()),
+            last_list: None,
             is_refused: false,
             team,
             lock,
@@ -84,36 +84,36 @@ impl<'a> AgentService<'a> {
         let due = self.team.next_expiry().map_or(planned, |expiry| expiry.min(planned));
         tokio::select! {
             list = next(&mut self.lists) => match list {
-                Some(list) => AgentEvent::Told(list),
+                Some(list) => AgentEvent::List(list),
                 // The connection has ended, which is handled elsewhere.
                 None => pending().await,
             },
-            () = tokio::time::sleep_until(due.into()) => AgentEvent::Due,
+            () = tokio::time::sleep_until(due.into()) => AgentEvent::Timer,
         }
     }
 
     pub(crate) async fn handle(&mut self, journal: &mut Journal, event: AgentEvent) -> Result<(), Error> {
         match event {
-            AgentEvent::Told(list) => self.take(journal, &list),
-            AgentEvent::Due => {
+            AgentEvent::List(list) => self.store_list(journal, &list),
+            AgentEvent::Timer => {
                 let now = Instant::now();
                 if self.team.expire(now) {
                     self.timing.lists_changed(now, self.machines(now));
                 }
-                if self.timing.writes(now) {
+                if self.timing.take_write(now) {
                     // Nothing is written for a team that was removed.
                     self.setup.check_known(journal)?;
                     self.team.write(&self.setup.home);
                     self.lock =
                         self.lock.take().or_else(|| TeamLock::take(&self.setup.home, &self.setup.team));
                 }
-                self.tell(journal, now).await
+                self.publish_list(journal, now).await
             }
         }
     }
 
     /// Stores the list of another machine. The server identifies the machine.
-    fn take(&mut self, journal: &mut Journal, list: &Message) -> Result<(), Error> {
+    fn store_list(&mut self, journal: &mut Journal, list: &Message) -> Result<(), Error> {
         let Some(machine) = machine_of_agents(&list.subject, &self.setup.team) else { return Ok(()) };
         let Some(name) = self.setup.name_of(machine).filter(|_| machine != self.setup.machine) else {
             return Ok(());
@@ -128,20 +128,20 @@ impl<'a> AgentService<'a> {
         }
         let (now, unix_ms) = (Instant::now(), IdSource::now().unix_ms);
         if list.ask {
-            self.timing.asked(now, self.machines(now), share());
+            self.timing.asked(now, self.machines(now), random_jitter());
         }
         if list.holds_s == 0 {
-            if self.team.left(name.as_str()) {
+            if self.team.mark_left(name.as_str()) {
                 self.timing.lists_changed(now, self.machines(now));
             }
             return Ok(());
         }
         let rules = ImportRules::new(name, false, unix_ms, list.sent_ms);
-        let holds = list.holds();
+        let validity = list.validity();
         let unlisted = list.unlisted.saturating_add(list.agents.len().saturating_sub(MAX_AGENTS));
         let agents = import_agents(&rules, list.agents);
-        let sent = SentAgents { agents, unlisted, holds };
-        if self.team.told(now, unix_ms, rules.machine.as_str(), sent) {
+        let sent = ReceivedList { agents, unlisted, validity };
+        if self.team.update(now, unix_ms, rules.machine.as_str(), sent) {
             self.timing.lists_changed(now, self.machines(now));
         } else {
             self.timing.list_repeated(now);
@@ -150,22 +150,24 @@ impl<'a> AgentService<'a> {
     }
 
     /// Publishes this machine's agents, if it is time.
-    async fn tell(&mut self, journal: &mut Journal, now: Instant) -> Result<(), Error> {
-        if self.timing.looks(now) && self.told.as_ref().is_some_and(|told| !is_same(told, journal)) {
-            self.timing.differ(now, self.machines(now));
+    async fn publish_list(&mut self, journal: &mut Journal, now: Instant) -> Result<(), Error> {
+        if self.timing.take_check(now)
+            && self.last_list.as_ref().is_some_and(|last| !is_unchanged(last, journal))
+        {
+            self.timing.list_outdated(now, self.machines(now));
         }
-        if !self.timing.tells(now, self.machines(now), share()) || self.is_refused {
+        if !self.timing.take_send(now, self.machines(now), random_jitter()) || self.is_refused {
             return Ok(());
         }
         let agents = own_agents(journal)?;
         let list = AgentList {
             sent_ms: IdSource::now().unix_ms,
-            holds_s: AgentTiming::holds(self.machines(now)).as_secs(),
-            ask: self.told.is_none(),
+            holds_s: AgentTiming::validity(self.machines(now)).as_secs(),
+            ask: self.last_list.is_none(),
             unlisted: 0,
             agents: agents.clone(),
         };
-        self.told = Some(agents);
+        self.last_list = Some(agents);
         let subject = agents_from(&self.setup.team, &self.setup.machine);
         let sent = self.client.publish(subject, list.encode().into()).await;
         sent.map_err(|error| failed("the list of agents cannot be published", &error))
@@ -177,7 +179,7 @@ impl<'a> AgentService<'a> {
     }
 }
 
-/// Tells the other machines that this one leaves. Without this message they would notice it a minute later.
+/// Announces to the other machines that this one leaves. Without this message they would notice it a minute later.
 pub(crate) async fn leave(setup: &TeamSetup, client: &Client) {
     let sent_ms = IdSource::now().unix_ms;
     let list = AgentList { sent_ms, ..AgentList::default() };
@@ -185,16 +187,16 @@ pub(crate) async fn leave(setup: &TeamSetup, client: &Client) {
         client.publish(agents_from(&setup.team, &setup.machine), list.encode().into()).await.ok()?;
         client.flush().await.ok()
     };
-    let _ = tokio::time::timeout(LEAVES_WITHIN, left).await;
+    let _ = tokio::time::timeout(LEAVE_TIMEOUT, left).await;
 }
 
 /// Returns true if the agents are the same as in the last list. If they cannot be read now, the next list reads them again.
-fn is_same(told: &[WireAgent], journal: &mut Journal) -> bool {
-    own_agents(journal).map_or(true, |agents| agents == told)
+fn is_unchanged(last: &[WireAgent], journal: &mut Journal) -> bool {
+    own_agents(journal).map_or(true, |agents| agents == last)
 }
 
-fn share() -> Share {
-    Share(RandomState::new().hash_one(0).to_le_bytes()[0])
+fn random_jitter() -> Jitter {
+    Jitter(RandomState::new().hash_one(0).to_le_bytes()[0])
 }
 
 /// The most bytes in a list. A connection requires a server that accepts twice as much.
@@ -209,7 +211,7 @@ struct AgentList {
     /// How long the list is valid, in seconds, unless a newer one arrives. 0: the machine leaves, and the other fields are
     /// ignored.
     holds_s: u64,
-    /// The machine has just connected, and wants the lists of the others.
+    /// The machine has just connected, and requests the lists of the others.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     ask: bool,
     /// The number of agents that are not in the list.
@@ -245,7 +247,7 @@ impl AgentList {
         (bytes.len() <= MAX_BYTES).then(|| serde_json::from_slice(bytes).ok())?
     }
 
-    fn holds(&self) -> Duration {
+    fn validity(&self) -> Duration {
         Duration::from_secs(self.holds_s)
     }
 }
@@ -266,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_is_too_long_is_cut_and_says_so() {
+    fn a_long_list_is_truncated_and_counts_the_rest() {
         let check = |agents: usize, name: &str, listed: usize| {
             let read = AgentList::read(&list(agents, name).encode()).unwrap();
             assert_eq!((read.agents.len(), read.unlisted), (listed, agents - listed));
@@ -278,16 +280,16 @@ mod tests {
     }
 
     #[test]
-    fn what_another_version_says_beside_it_is_ignored() {
+    fn unknown_fields_are_ignored() {
         let read =
             AgentList::read(br#"{"holds_s":5,"agents":[{"id":"a","dances":true}],"more":[1]}"#).unwrap();
-        assert_eq!((read.holds(), read.agents[0].id.as_str()), (Duration::from_secs(5), "a"));
+        assert_eq!((read.validity(), read.agents[0].id.as_str()), (Duration::from_secs(5), "a"));
         assert_eq!(AgentList::read(&vec![b' '; MAX_BYTES + 1]), None);
     }
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_parsed_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = AgentList::read(&bytes);
         }
     }

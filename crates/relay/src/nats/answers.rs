@@ -1,4 +1,4 @@
-//! Answers to agents on other machines of the team: a request to the machine on which the agent runs, outside the stream.
+//! Answers to agents on other machines of the team. They are requests to the agent's machine, outside the stream.
 
 use std::future::pending;
 use std::time::Duration;
@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use tokio::task::JoinSet;
 
 use crate::error::Error;
-use crate::frame::Answered;
-use crate::local_journal::{self, GiveAnswer};
+use crate::frame::AnswerOutput;
+use crate::local_journal::{self, AnswerHandler};
 use crate::team_setup::TeamSetup;
 
 use super::connection::{Connection, words as in_words};
@@ -19,7 +19,7 @@ use super::next::next;
 use super::subject::{answers_for, answers_from};
 
 /// Time limit for the other machine: the server, and the 2 s that an agent has to take the answer.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(15);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(15);
 /// The most bytes of an answer, and of the reply, which contains the whole prompt. A server accepts 1 MiB unless its operator
 /// configures another limit.
 const MAX_BYTES: usize = 256 * 1024;
@@ -30,7 +30,7 @@ const MAX_RUNNING: usize = 8;
 const NO_PERMISSION: u8 = 77;
 const TRY_AGAIN: u8 = 75;
 
-/// An answer, as a person would type it after `ringer answer`.
+/// An answer, as typed after `ringer answer`.
 #[derive(Debug, Serialize, Deserialize)]
 struct TeamAnswer {
     message: String,
@@ -45,7 +45,7 @@ pub(crate) struct AnswerService {
     client: Client,
     home: Home,
     /// `None` if no machine may answer.
-    requests: Option<(Subscriber, GiveAnswer)>,
+    requests: Option<(Subscriber, AnswerHandler)>,
     running: JoinSet<()>,
 }
 
@@ -63,7 +63,7 @@ impl AnswerService {
     }
 
     /// Returns the next request, with the function that executes it.
-    pub(crate) async fn next(&mut self) -> (Message, GiveAnswer) {
+    pub(crate) async fn next(&mut self) -> (Message, AnswerHandler) {
         match &mut self.requests {
             Some((requests, give)) => match next(requests).await {
                 Some(request) => (request, *give),
@@ -74,7 +74,7 @@ impl AnswerService {
     }
 
     /// Executes an answer, and replies with the outcome.
-    pub(crate) fn give(&mut self, request: &Message, give: GiveAnswer) {
+    pub(crate) fn give(&mut self, request: &Message, give: AnswerHandler) {
         let Some(reply) = request.reply.clone() else { return };
         while self.running.try_join_next().is_some() {}
         let client = self.client.clone();
@@ -84,7 +84,7 @@ impl AnswerService {
         let home = self.home.clone();
         self.running.spawn(async move {
             let refused =
-                |exit, error: &str| Answered { exit, error: error.to_owned(), ..Answered::default() };
+                |exit, error: &str| AnswerOutput { exit, error: error.to_owned(), ..AnswerOutput::default() };
             let answered = match read {
                 None => refused(NO_PERMISSION, "that is no answer"),
                 Some(_) if is_busy => refused(TRY_AGAIN, "too many answers are given there; try again"),
@@ -112,11 +112,11 @@ pub(crate) async fn answer(
     message: &str,
     words: &[String],
     as_json: bool,
-) -> Result<Answered, Error> {
+) -> Result<AnswerOutput, Error> {
     let connection = Connection::open(setup).await?;
     let payload = TeamAnswer { message: message.to_owned(), words: words.to_vec(), as_json };
     let payload = serde_json::to_vec(&payload).unwrap_or_default();
-    let request = Request::new().payload(payload.into()).timeout(Some(ANSWERS_WITHIN));
+    let request = Request::new().payload(payload.into()).timeout(Some(REPLY_TIMEOUT));
     let subject = answers_from(&setup.team, machine, &setup.machine);
     let reply =
         connection.client.send_request(subject, request).await.map_err(|error| match error.kind() {
@@ -126,13 +126,13 @@ pub(crate) async fn answer(
             ),
             _ => Error::Team(in_words(&error.to_string())),
         })?;
-    let answered = serde_json::from_slice::<Answered>(&reply.payload).ok();
+    let answered = serde_json::from_slice::<AnswerOutput>(&reply.payload).ok();
     let answered = answered.filter(|_| reply.payload.len() <= MAX_REPLY);
     answered.map(clean).ok_or_else(|| Error::Team("it said nothing that can be read".to_owned()))
 }
 
 /// Removes control characters except newlines, because text from another person's machine is printed here.
-fn clean(answered: Answered) -> Answered {
+fn clean(answered: AnswerOutput) -> AnswerOutput {
     let clean = |text: String| text.chars().filter(|c| *c == '\n' || !c.is_control()).collect();
-    Answered { text: clean(answered.text), error: clean(answered.error), ..answered }
+    AnswerOutput { text: clean(answered.text), error: clean(answered.error), ..answered }
 }

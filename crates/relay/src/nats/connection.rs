@@ -12,13 +12,13 @@ use crate::error::Error;
 use crate::team_setup::{TeamSetup, read_secret};
 
 use super::state::LastPublished;
-use super::stream_probe::{domains_of_streams, why_not_made};
+use super::stream_probe::{domains_of_streams, misplaced_stream_error};
 use super::subject::{AGENTS, all_of, stream_name};
 
 /// Time limit for a connection, including the login.
-const CONNECTS_WITHIN: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for the reply to a request.
-const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Interval between pings. Two pings without a reply end the connection.
 const PING: Duration = Duration::from_secs(20);
 /// The maximum age of messages in a stream that Ringer creates: the same as in journals.
@@ -27,11 +27,11 @@ const MAX_AGE: Duration = Duration::from_hours(24 * 30);
 const DUPLICATES: Duration = Duration::from_mins(10);
 /// The capacity of each subscription; messages beyond it are dropped. Messages of the stream are pulled, and never reach this
 /// number.
-const MOST_UNREAD: usize = 4_096;
+const SUBSCRIPTION_CAPACITY: usize = 4_096;
 /// The payload size that a server must accept: Ringer's longest message, with its headers.
-const NEEDED_PAYLOAD: usize = 512 * 1024;
+const MIN_PAYLOAD: usize = 512 * 1024;
 /// The oldest server version with all required features.
-const OLDEST: (u32, u32) = (2, 9);
+const MIN_VERSION: (u32, u32) = (2, 9);
 
 pub(crate) struct Connection {
     pub(crate) client: Client,
@@ -50,17 +50,17 @@ impl Connection {
         let (refusal_sender, refusals) = channel(8);
         let mut options = ConnectOptions::new()
             .name(format!("ringer {}", setup.machine))
-            .connection_timeout(CONNECTS_WITHIN)
-            .request_timeout(Some(ANSWERS_WITHIN))
+            .connection_timeout(CONNECT_TIMEOUT)
+            .request_timeout(Some(REPLY_TIMEOUT))
             .ping_interval(PING)
-            .subscription_capacity(MOST_UNREAD)
+            .subscription_capacity(SUBSCRIPTION_CAPACITY)
             // The subject prefix of replies to this machine alone, if the server's operator restricts permissions.
             .custom_inbox_prefix(format!("_INBOX.{}", setup.machine))
             .ignore_discovered_servers()
             .max_reconnects(1)
             .event_callback(move |event| {
-                let problem = problem_of(&event);
-                let is_refusal = problem.as_deref().is_some_and(is_about_agents);
+                let problem = connection_problem(&event);
+                let is_refusal = problem.as_deref().is_some_and(is_agent_list_refusal);
                 let sender = if is_refusal { refusal_sender.clone() } else { sender.clone() };
                 async move {
                     // A full channel already contains a problem to report.
@@ -81,23 +81,23 @@ impl Connection {
         }
         let (client, address) = connect(&options, &setup.urls).await?;
         let info = client.server_info();
-        if version(&info.version).is_none_or(|version| version < OLDEST) {
+        if version(&info.version).is_none_or(|version| version < MIN_VERSION) {
             return Err(Error::Team(format!(
                 "the server has NATS {}; {}.{} or newer is needed",
                 words(&info.version),
-                OLDEST.0,
-                OLDEST.1
+                MIN_VERSION.0,
+                MIN_VERSION.1
             )));
         }
-        if info.max_payload < NEEDED_PAYLOAD {
+        if info.max_payload < MIN_PAYLOAD {
             return Err(Error::Team(format!(
-                "the server takes messages of {} bytes only; set max_payload: {NEEDED_PAYLOAD} or more there",
+                "the server takes messages of {} bytes only; set max_payload: {MIN_PAYLOAD} or more there",
                 info.max_payload
             )));
         }
         let context = match &setup.domain {
-            None => context::ContextBuilder::new().timeout(ANSWERS_WITHIN),
-            Some(domain) => context::ContextBuilder::new().domain(domain).timeout(ANSWERS_WITHIN),
+            None => context::ContextBuilder::new().timeout(REPLY_TIMEOUT),
+            Some(domain) => context::ContextBuilder::new().domain(domain).timeout(REPLY_TIMEOUT),
         };
         let context = context.backpressure_on_inflight(true).build(client.clone());
         // Problems before the connection was established are irrelevant.
@@ -144,7 +144,7 @@ impl Connection {
         let domains = domains_of_streams(&self.client, setup).await;
         let domains =
             domains.map_err(|error| self.refused("a message cannot be published", &error.to_string()))?;
-        if let Some(why) = why_not_made(setup, &domains) {
+        if let Some(why) = misplaced_stream_error(setup, &domains) {
             // If the server has it by now, another machine has just created it.
             return self.context.get_stream(&name).await.map_err(|_| Error::Team(why));
         }
@@ -212,17 +212,17 @@ pub(crate) async fn message_id_at(stream: &Stream, number: u64) -> Result<Option
 
 /// Returns the number of the first message in the stream.
 pub(crate) async fn first_number(stream: &Stream) -> Result<u64, Error> {
-    Ok(info_of(stream).await?.state.first_sequence)
+    Ok(stream_info(stream).await?.state.first_sequence)
 }
 
 /// Fetches the current state of the stream from the server.
-pub(crate) async fn info_of(stream: &Stream) -> Result<Info, Error> {
+pub(crate) async fn stream_info(stream: &Stream) -> Result<Info, Error> {
     let info = stream.get_info().await;
     info.map_err(|error| Error::Team(words(&format!("the stream cannot be asked for: {error}"))))
 }
 
 /// Returns the problem if an event ends the connection.
-fn problem_of(event: &Event) -> Option<String> {
+fn connection_problem(event: &Event) -> Option<String> {
     match event {
         Event::Disconnected | Event::Closed => Some("the connection to the server was lost".to_owned()),
         Event::LameDuckMode => Some("the server is about to stop".to_owned()),
@@ -233,7 +233,7 @@ fn problem_of(event: &Event) -> Option<String> {
 }
 
 /// Returns true if the server forbids lists of agents. An operator may have set the permissions before the lists existed.
-fn is_about_agents(problem: &str) -> bool {
+fn is_agent_list_refusal(problem: &str) -> bool {
     let problem = problem.to_lowercase();
     problem.contains("permissions violation") && problem.contains(&format!("\"{AGENTS}"))
 }
@@ -257,18 +257,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_a_connection_goes_on_without_is_known() {
+    fn missing_optional_permissions_are_recognised() {
         let not_allowed = |what: &str| format!("nats: Permissions Violation for {what}");
-        assert!(is_about_agents(&not_allowed("Publish to \"ringer-agents.t.box\"")));
-        assert!(is_about_agents(&not_allowed("Subscription to \"ringer-agents.t.*\"")));
-        assert!(!is_about_agents(&not_allowed("Publish to \"ringer.t.box.s.all\"")));
-        assert!(!is_about_agents("no responders for \"ringer-agents.t.box\""));
+        assert!(is_agent_list_refusal(&not_allowed("Publish to \"ringer-agents.t.box\"")));
+        assert!(is_agent_list_refusal(&not_allowed("Subscription to \"ringer-agents.t.*\"")));
+        assert!(!is_agent_list_refusal(&not_allowed("Publish to \"ringer.t.box.s.all\"")));
+        assert!(!is_agent_list_refusal("no responders for \"ringer-agents.t.box\""));
     }
 
     #[test]
     fn versions_are_compared_by_their_numbers() {
         assert_eq!(version("2.9.10"), Some((2, 9)));
-        assert!(version("2.11.0-RC.1") > Some(OLDEST) && version("2.8.4") < Some(OLDEST));
+        assert!(version("2.11.0-RC.1") > Some(MIN_VERSION) && version("2.8.4") < Some(MIN_VERSION));
         assert_eq!(version("none"), None);
     }
 }

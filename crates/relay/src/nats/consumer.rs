@@ -91,7 +91,7 @@ impl OwnConsumer {
 
     /// Returns a consumer for a machine that has stored the stream up to a number: this one, or a new one if too much would have
     /// to be read by number, or if the server lost the end of the stream. Creating a consumer is expensive in a cluster.
-    pub(crate) async fn for_machine_at(
+    pub(crate) async fn reuse_or_recreate(
         self,
         stored_to: u64,
         connection: &mut Connection,

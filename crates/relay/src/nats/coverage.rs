@@ -9,11 +9,11 @@ use crate::team_setup::TeamSetup;
 use super::connection::words;
 use super::payload::TeamPayload;
 use super::publications::publications;
-use super::receiving::is_of_person;
+use super::receiving::is_personal_mark;
 use super::subject::all_of_machine;
 
 /// The most messages of this machine that are examined to find the first one of its journal: the others are requests.
-const MOST_LOOKED_AT: usize = 100;
+const MAX_EXAMINED: usize = 100;
 /// The number of messages per read.
 const BATCH: usize = 256;
 
@@ -38,7 +38,7 @@ pub(crate) async fn coverage(
     let first = first_own(setup, journal, stream, info.state.first_sequence).await?;
     let at = first.map_or(info.state.last_sequence.saturating_add(1), |first| first.number);
     let until = first.map_or(published, |first| first.whole_after);
-    let from = match kept_since(&info.config) {
+    let from = match retained_since(&info.config) {
         None => None,
         Some(since_ms) => {
             let since = journal.own_since(since_ms)?;
@@ -51,7 +51,7 @@ pub(crate) async fn coverage(
 /// Returns the time since which the stream retains messages, in milliseconds since 1970. Older messages may have expired; the
 /// time is shortened by a tenth, because clocks differ. Returns `None` if the stream discards old messages when full:
 /// republishing would discard more.
-fn kept_since(config: &Config) -> Option<i64> {
+fn retained_since(config: &Config) -> Option<i64> {
     let is_limited = config.max_bytes > 0 || config.max_messages > 0;
     let removes_old = is_limited && config.discard == DiscardPolicy::Old;
     // A subject's oldest message is discarded unless new ones are refused per subject.
@@ -69,7 +69,7 @@ fn kept_since(config: &Config) -> Option<i64> {
 
 /// A message of this machine in the stream.
 #[derive(Debug, Clone, Copy)]
-struct OwnInStream {
+struct FirstOwnMessage {
     /// The stream has every message after this number of the journal, with all of its publications.
     whole_after: i64,
     /// The number in the stream.
@@ -82,11 +82,11 @@ async fn first_own(
     journal: &mut Journal,
     stream: &Stream,
     first: u64,
-) -> Result<Option<OwnInStream>, Error> {
+) -> Result<Option<FirstOwnMessage>, Error> {
     let own = journal.generation()?;
     let subjects = all_of_machine(&setup.team, &setup.machine);
     let mut from = first.max(1);
-    for _ in 0..MOST_LOOKED_AT {
+    for _ in 0..MAX_EXAMINED {
         let found = match stream.get_first_raw_message_by_subject(&subjects, from).await {
             Ok(found) => found,
             Err(error) if matches!(error.kind(), RawMessageErrorKind::NoMessageFound) => return Ok(None),
@@ -95,9 +95,9 @@ async fn first_own(
         match TeamPayload::read(&found.payload) {
             Some(TeamPayload::Message { generation, message, .. }) if generation == own => {
                 // If it is one of many marks, earlier ones may have been removed.
-                let before = i64::from(!is_of_person(&message));
+                let before = i64::from(!is_personal_mark(&message));
                 let whole_after = message.seq.saturating_sub(before);
-                return Ok(Some(OwnInStream { whole_after, number: found.sequence }));
+                return Ok(Some(FirstOwnMessage { whole_after, number: found.sequence }));
             }
             _ => from = found.sequence.saturating_add(1),
         }
@@ -112,9 +112,9 @@ fn last_outgoing(
     after: i64,
     until: i64,
 ) -> Result<Option<i64>, Error> {
-    let (mut looked_at, mut last) = (after, None);
-    while looked_at < until {
-        let batch = journal.own_after(looked_at, BATCH)?;
+    let (mut examined_to, mut last) = (after, None);
+    while examined_to < until {
+        let batch = journal.own_after(examined_to, BATCH)?;
         for message in batch.messages.iter().filter(|message| message.seq <= until) {
             if !publications(setup, journal, message)?.is_empty() {
                 last = Some(message.seq);
@@ -123,7 +123,7 @@ fn last_outgoing(
         if !batch.more {
             break;
         }
-        looked_at = batch.looked_at;
+        examined_to = batch.looked_at;
     }
     Ok(last)
 }
@@ -134,17 +134,17 @@ mod tests {
     use std::time::Duration;
 
     #[test]
-    fn what_a_stream_keeps_depends_on_its_limits() {
-        assert_eq!(kept_since(&Config::default()), Some(0));
+    fn retention_depends_on_the_limits_of_the_stream() {
+        assert_eq!(retained_since(&Config::default()), Some(0));
         let old = Config { max_bytes: 100, ..Config::default() };
-        assert_eq!(kept_since(&old), None);
-        assert_eq!(kept_since(&Config { discard: DiscardPolicy::New, ..old }), Some(0));
+        assert_eq!(retained_since(&old), None);
+        assert_eq!(retained_since(&Config { discard: DiscardPolicy::New, ..old }), Some(0));
         let subject =
             Config { max_messages_per_subject: 9, discard: DiscardPolicy::New, ..Config::default() };
-        assert_eq!(kept_since(&subject), None, "the oldest of a subject is removed all the same");
-        assert_eq!(kept_since(&Config { discard_new_per_subject: true, ..subject }), Some(0));
+        assert_eq!(retained_since(&subject), None, "the oldest of a subject is removed all the same");
+        assert_eq!(retained_since(&Config { discard_new_per_subject: true, ..subject }), Some(0));
         let days = Config { max_age: Duration::from_hours(240), ..Config::default() };
-        let since = kept_since(&days).unwrap();
+        let since = retained_since(&days).unwrap();
         let nine_days = IdSource::now().unix_ms - 9 * 24 * 3_600_000;
         assert!((nine_days - since).abs() < 3_600_000);
     }

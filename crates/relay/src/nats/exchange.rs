@@ -11,7 +11,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 use crate::error::Error;
-use crate::exchange::Ended;
+use crate::exchange::ConnectionEnd;
 use crate::position::{Position, first_position};
 use crate::team_setup::{TeamProgress, TeamSetup};
 
@@ -25,9 +25,9 @@ use super::next::next;
 use super::outbound::Outbound;
 use super::payload::{MAX_WANTED, TeamPayload};
 use super::reading::Reading;
-use super::receiving::Want;
+use super::receiving::ResendRequest;
 use super::state::TeamState;
-use super::stream_probe::{domains_of_streams, why_not};
+use super::stream_probe::{domains_of_streams, several_streams_error};
 
 pub(crate) struct TeamExchange<'a> {
     setup: &'a TeamSetup,
@@ -44,7 +44,7 @@ pub(crate) async fn exchange(
     setup: &TeamSetup,
     connected: &OnceCell<Client>,
     progress: &mut dyn FnMut(TeamProgress),
-) -> Result<Ended, Error> {
+) -> Result<ConnectionEnd, Error> {
     let (mut exchange, consumer, reading) = TeamExchange::begin(setup, progress).await?;
     // Each connection has its own cell, so it is set once.
     let _ = connected.set(exchange.connection.client.clone());
@@ -61,7 +61,7 @@ pub(crate) async fn join(setup: &TeamSetup) -> Result<String, Error> {
     outbound.publish_to_machines(connection, &hello, &sent_ms.to_string()).await?;
     let domains = domains_of_streams(&connection.client, setup).await;
     let domains = domains.map_err(|error| failed("a message cannot be published", &error))?;
-    if let Some(why) = why_not(setup, &domains) {
+    if let Some(why) = several_streams_error(setup, &domains) {
         return Err(Error::Team(why));
     }
     Ok(exchange.connection.version())
@@ -108,7 +108,7 @@ impl<'a> TeamExchange<'a> {
                 let after = consumer.as_ref().map_or(last, OwnConsumer::acknowledged_to);
                 Reading::after(after, message_id_at(&stream, after).await?.as_deref())
             }
-            reading => reading.unwrap_or_default().begins_anew(),
+            reading => reading.unwrap_or_default().restarted(),
         };
         reading.connected(first, last);
         let consumer = match consumer {
@@ -123,19 +123,19 @@ impl<'a> TeamExchange<'a> {
         if known.is_none() && began < published {
             state.again(began);
         }
-        let mut must_ask = reading.must_ask(first);
+        let mut must_request = reading.must_request(first);
         if state.stream != created {
-            state.is_in_other_stream(&created, made_ms, next, published);
-            must_ask = true;
+            state.switch_stream(&created, made_ms, next, published);
+            must_request = true;
         } else if !has_published {
-            state.end_was_lost(journal.own_since(TeamState::lost_since(now_ms))?, now_ms);
+            state.stream_lost_end(journal.own_since(TeamState::lost_since(now_ms))?, now_ms);
             // The lost messages may include ones that this machine lacks.
-            must_ask = true;
+            must_request = true;
         }
-        state.stream_was_made(made_ms);
+        state.set_stream_created(made_ms);
         let outbound = Outbound::new(setup, own, connection.context.clone(), state, published);
         let mut exchange = Self { setup, journal, watch, connection, stream, outbound, progress };
-        if must_ask {
+        if must_request {
             // The identity of the old stream is replaced only once the others know what is missing here.
             exchange.ask(&mut reading).await?;
         } else if known_reading.as_ref() != Some(&reading) {
@@ -147,10 +147,10 @@ impl<'a> TeamExchange<'a> {
         Ok((exchange, consumer, reading))
     }
 
-    async fn run(&mut self, consumer: OwnConsumer, reading: Reading) -> Result<Ended, Error> {
+    async fn run(&mut self, consumer: OwnConsumer, reading: Reading) -> Result<ConnectionEnd, Error> {
         let stored_to = reading.whole_to();
         let consumer =
-            consumer.for_machine_at(stored_to, &mut self.connection, self.setup, &self.stream).await?;
+            consumer.reuse_or_recreate(stored_to, &mut self.connection, self.setup, &self.stream).await?;
         let (server, address) = (self.connection.version(), self.connection.address.clone());
         (self.progress)(TeamProgress::Connected { server, address });
         let mut inbound = Inbound::new(self.setup, self.outbound.state().is_first_stream(), reading);
@@ -178,8 +178,8 @@ impl<'a> TeamExchange<'a> {
                     (self.progress)(TeamProgress::AgentsRefused(why));
                 }
                 event = agents.next() => agents.handle(&mut self.journal, event).await?,
-                answer = self.outbound.next_answer() => {
-                    self.outbound.answered(&mut self.journal, &mut self.connection, answer)?;
+                answer = self.outbound.next_ack() => {
+                    self.outbound.handle_ack(&mut self.journal, &mut self.connection, answer)?;
                 }
                 (request, give) = answers.next() => answers.give(&request, give),
                 message = next(&mut stream) => {
@@ -211,7 +211,7 @@ impl<'a> TeamExchange<'a> {
             let after = inbound.reading().whole_to();
             let found = read_between(&self.stream, &self.setup.team, after, number).await?;
             if found.is_empty() {
-                inbound.reading().passed_over(number);
+                inbound.reading().skip_to(number);
                 return Ok(());
             }
             let messages: Vec<Incoming<'_>> =
@@ -223,12 +223,12 @@ impl<'a> TeamExchange<'a> {
     /// Stores messages of the stream, and serves the requests in them.
     async fn store(&mut self, messages: &[Incoming<'_>], inbound: &mut Inbound<'_>) -> Result<(), Error> {
         self.setup.check_known(&mut self.journal)?;
-        let (taken, wants) = inbound.store(&mut self.journal, messages)?;
-        for want in &wants {
+        let (taken, requests) = inbound.store(&mut self.journal, messages)?;
+        for want in &requests {
             self.outbound.serve(&mut self.journal, &self.stream, want).await?;
         }
         (self.progress)(taken);
-        self.ask_if_removed(inbound.reading(), &wants).await
+        self.request_if_removed(inbound.reading(), &requests).await
     }
 
     /// The journal has changed.
@@ -242,11 +242,15 @@ impl<'a> TeamExchange<'a> {
     }
 
     /// Asks the other machines for messages that were removed from the stream before they arrived here.
-    async fn ask_if_removed(&mut self, reading: &mut Reading, wants: &[Want]) -> Result<(), Error> {
-        let removed_before = wants.iter().map(|want| want.removed_before).max().unwrap_or_default();
+    async fn request_if_removed(
+        &mut self,
+        reading: &mut Reading,
+        requests: &[ResendRequest],
+    ) -> Result<(), Error> {
+        let removed_before = requests.iter().map(|want| want.removed_before).max().unwrap_or_default();
         let first =
-            if reading.may_have_to_ask(removed_before) { first_number(&self.stream).await? } else { 0 };
-        if reading.must_ask(first) { self.ask(reading).await } else { Ok(()) }
+            if reading.request_was_removed(removed_before) { first_number(&self.stream).await? } else { 0 };
+        if reading.must_request(first) { self.ask(reading).await } else { Ok(()) }
     }
 
     /// Publishes how far this machine has the others' messages: they republish what it lacks, if the stream does not have it.
@@ -259,7 +263,7 @@ impl<'a> TeamExchange<'a> {
             joined_ms: self.outbound.state().joined_ms,
             removed_before: reading.removed_before(),
         };
-        if reading.lacks_removed() {
+        if reading.has_unrequested_removal() {
             (self.progress)(TeamProgress::Removed);
         }
         let id = IdSource::now().unix_ms.to_string();

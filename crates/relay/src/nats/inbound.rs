@@ -6,7 +6,7 @@ use ringer_journal::{Import, ImportResult, Journal, NameSource, NamingResult, Te
 
 use crate::error::Error;
 use crate::import::ImportRules;
-use crate::local_journal::{Checked, store};
+use crate::local_journal::{CheckedMessages, store};
 use crate::machine::MachineName;
 use crate::position::Position;
 use crate::repositories::Repositories;
@@ -15,14 +15,14 @@ use crate::wire_message::WireMessage;
 
 use super::incoming::Incoming;
 use super::reading::Reading;
-use super::receiving::{Delivered, Received, Receiver, Want, further};
+use super::receiving::{BatchSorter, DeliveredMessage, ResendRequest, SortedBatch, advance_position};
 
 /// The receiving side of a connection.
 pub(crate) struct Inbound<'a> {
     setup: &'a TeamSetup,
     /// How far the stream was read.
     reading: Reading,
-    /// This machine joined the team in this stream.
+    /// True if this machine joined the team in this stream.
     is_first_stream: bool,
     repositories: Repositories,
     /// The machines that published something on this connection, and whether their names here could be set.
@@ -40,11 +40,11 @@ impl<'a> Inbound<'a> {
         &mut self,
         journal: &mut Journal,
         batch: &[Incoming<'_>],
-    ) -> Result<(TeamProgress, Vec<Want>), Error> {
+    ) -> Result<(TeamProgress, Vec<ResendRequest>), Error> {
         let waiting = batch.last().map_or(0, |last| last.waiting);
-        let delivered: Vec<Delivered<'_>> = batch
+        let delivered: Vec<DeliveredMessage<'_>> = batch
             .iter()
-            .map(|Incoming { subject, payload, number, stored_ms, .. }| Delivered {
+            .map(|Incoming { subject, payload, number, stored_ms, .. }| DeliveredMessage {
                 subject,
                 payload,
                 stored_ms: *stored_ms,
@@ -52,11 +52,11 @@ impl<'a> Inbound<'a> {
             })
             .collect();
         let TeamSetup { team, machine, share_marks, .. } = self.setup;
-        let Received { runs, wants, unreadable } =
-            Receiver { team, machine, share_marks: *share_marks }.sort(&delivered);
+        let SortedBatch { runs, resend_requests, unreadable } =
+            BatchSorter { team, machine, share_marks: *share_marks }.sort(&delivered);
         let mut refused = (unreadable > 0).then(|| (unreadable, "it is no message of Ringer".to_owned()));
         let mut places: BTreeMap<String, Position> = BTreeMap::new();
-        let mut checked: Vec<(String, String, Checked, Position)> = Vec::new();
+        let mut checked: Vec<(String, String, CheckedMessages, Position)> = Vec::new();
         for run in runs {
             let key = self.setup.import_key(&run.machine);
             let Some(name) = self.setup.name_of(&run.machine) else { continue };
@@ -73,7 +73,8 @@ impl<'a> Inbound<'a> {
                 None => journal.import_position(&key)?.map(Position::from),
             };
             let before = before.filter(|place| !place.generation.is_empty());
-            let place = further(before, &run.places, self.is_first_stream, self.reading.removed_before());
+            let place =
+                advance_position(before, &run.places, self.is_first_stream, self.reading.removed_before());
             let place = place.unwrap_or_default();
             places.insert(key.clone(), place.clone());
             let may_answer = self.setup.may_answer;
@@ -112,7 +113,7 @@ impl<'a> Inbound<'a> {
             let before = refused.map_or(0, |(count, _)| count);
             refused = Some((before + own_ids, "it has the id of a message of this machine".to_owned()));
         }
-        Ok((TeamProgress::Stored { new, refused, waiting }, wants))
+        Ok((TeamProgress::Stored { new, refused, waiting }, resend_requests))
     }
 
     pub(crate) fn reading(&mut self) -> &mut Reading {

@@ -20,9 +20,9 @@ pub(crate) struct Incoming<'a> {
     pub(crate) number: u64,
     /// Its `Nats-Msg-Id`.
     pub(crate) id: Option<&'a str>,
-    /// When the server stored it, by the server's clock, in milliseconds since 1970.
+    /// The time at which the server stored it, by the server's clock, in milliseconds since 1970.
     pub(crate) stored_ms: i64,
-    /// How many more messages the server has for this machine.
+    /// The number of further messages that the server has for this machine.
     pub(crate) waiting: u64,
 }
 

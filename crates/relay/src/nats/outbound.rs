@@ -19,13 +19,13 @@ use crate::position::Position;
 use crate::repositories::Repositories;
 use crate::team_setup::TeamSetup;
 
-use super::connection::{Connection, failed, info_of};
+use super::connection::{Connection, failed, stream_info};
 use super::coverage::coverage;
 use super::next::ready_now;
 use super::payload::TeamPayload;
 use super::publications::{Publication, publications};
 use super::publishing::{Publishing, WINDOW};
-use super::receiving::Want;
+use super::receiving::ResendRequest;
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject, nats_message_id, stream_name};
 
@@ -33,13 +33,13 @@ use super::subject::{Audience, TeamSubject, nats_message_id, stream_name};
 const CLOCKS_DIFFER_MS: i64 = 24 * 3_600_000;
 
 /// The server's reply to a publication.
-type Answer = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>;
+type AckFuture = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>;
 
 /// The pending acknowledgement of one message.
 struct PendingAck {
     ticket: u64,
     message_id: String,
-    answer: Answer,
+    ack: AckFuture,
 }
 
 /// Messages that were read but not yet published.
@@ -115,8 +115,8 @@ impl<'a> Outbound<'a> {
                     again: message.seq <= self.published,
                     message: Box::new(message),
                 };
-                let answer = self.publish(subject, &message_id, &payload).await?;
-                self.acks.push_back(PendingAck { ticket, message_id, answer });
+                let ack = self.publish(subject, &message_id, &payload).await?;
+                self.acks.push_back(PendingAck { ticket, message_id, ack });
             } else if let Some((ticket, message)) = self.unsent.messages.pop_front() {
                 let mut parts = publications(self.setup, journal, &message)?;
                 if !parts.is_empty()
@@ -126,10 +126,10 @@ impl<'a> Outbound<'a> {
                         message.set_repository(&repository);
                     }
                 }
-                self.publishing.becomes(ticket, parts.len());
+                self.publishing.set_publications(ticket, parts.len());
                 self.unsent.parts = parts.into_iter().map(|part| (ticket, part)).collect();
             } else {
-                self.note_arrived(journal)?;
+                self.store_progress(journal)?;
                 let Some((after, most)) = self.publishing.wanted() else { break };
                 let batch = journal.own_after(after, most)?;
                 self.publishing.read_up_to(batch.looked_at, batch.more);
@@ -150,7 +150,7 @@ impl<'a> Outbound<'a> {
         subject: String,
         message_id: &str,
         payload: &TeamPayload,
-    ) -> Result<Answer, Error> {
+    ) -> Result<AckFuture, Error> {
         let message = PublishMessage::build()
             .payload(payload.encode().into())
             .message_id(message_id)
@@ -160,36 +160,36 @@ impl<'a> Outbound<'a> {
     }
 
     /// Waits for the acknowledgement of the oldest pending message.
-    pub(crate) async fn next_answer(&mut self) -> Result<PublishAck, PublishError> {
+    pub(crate) async fn next_ack(&mut self) -> Result<PublishAck, PublishError> {
         match self.acks.front_mut() {
-            Some(first) => first.answer.as_mut().await,
+            Some(first) => first.ack.as_mut().await,
             None => pending().await,
         }
     }
 
     /// Handles the acknowledgement of the oldest pending message, and of others that are ready.
-    pub(crate) fn answered(
+    pub(crate) fn handle_ack(
         &mut self,
         journal: &mut Journal,
         connection: &mut Connection,
-        mut answer: Result<PublishAck, PublishError>,
+        mut result: Result<PublishAck, PublishError>,
     ) -> Result<(), Error> {
         loop {
             let Some(pending) = self.acks.pop_front() else { break };
             let ack =
-                answer.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
+                result.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
             self.publishing.confirmed(pending.ticket);
-            self.state.took(LastPublished { sequence: ack.sequence, message_id: pending.message_id });
-            match self.acks.front_mut().and_then(|next| ready_now(next.answer.as_mut())) {
-                Some(next) => answer = next,
+            self.state.acknowledged(LastPublished { sequence: ack.sequence, message_id: pending.message_id });
+            match self.acks.front_mut().and_then(|next| ready_now(next.ack.as_mut())) {
+                Some(next) => result = next,
                 None => break,
             }
         }
-        self.note_arrived(journal)
+        self.store_progress(journal)
     }
 
     /// Stores how far the stream has everything.
-    fn note_arrived(&mut self, journal: &mut Journal) -> Result<(), Error> {
+    fn store_progress(&mut self, journal: &mut Journal) -> Result<(), Error> {
         let end = self.publishing.arrived();
         let is_further = end.as_ref().is_some_and(|end| end.seq > self.published);
         let is_complete = match &end {
@@ -197,7 +197,7 @@ impl<'a> Outbound<'a> {
             None => self.state.again_from.is_some() && self.publishing.is_done(),
         };
         if is_complete {
-            self.state.is_complete(IdSource::now().unix_ms);
+            self.state.republished(IdSource::now().unix_ms);
         }
         if is_further {
             self.state.arrived(self.published, IdSource::now().unix_ms);
@@ -225,7 +225,7 @@ impl<'a> Outbound<'a> {
         &mut self,
         journal: &mut Journal,
         stream: &Stream,
-        want: &Want,
+        want: &ResendRequest,
     ) -> Result<(), Error> {
         let is_changed =
             want.removed_before > self.state.covered_at() && self.check_coverage(journal, stream).await?;
@@ -253,7 +253,7 @@ impl<'a> Outbound<'a> {
     /// Checks another machine's report that messages were removed from the stream, and updates the coverage. Returns true if the
     /// report is correct.
     async fn check_coverage(&mut self, journal: &mut Journal, stream: &Stream) -> Result<bool, Error> {
-        let info = info_of(stream).await?;
+        let info = stream_info(stream).await?;
         if info.state.first_sequence <= self.state.covered_at() {
             return Ok(false);
         }
@@ -272,11 +272,10 @@ impl<'a> Outbound<'a> {
     ) -> Result<u64, Error> {
         let subject = TeamSubject { machine: &self.setup.machine, scope: "link", audience: Audience::Want };
         let id = nats_message_id(&self.own, self.run, id);
-        let answer = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
-        let ack =
-            answer.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
-        // If the server loses it, this machine repeats it.
-        self.state.took(LastPublished { sequence: ack.sequence, message_id: id });
+        let ack = self.publish(subject.text(&self.setup.team), &id, payload).await?.await;
+        let ack = ack.map_err(|error| connection.refused("a message was not taken", &error.to_string()))?;
+        // If the server loses the message, this machine repeats it.
+        self.state.acknowledged(LastPublished { sequence: ack.sequence, message_id: id });
         Ok(ack.sequence)
     }
 }

@@ -41,7 +41,7 @@ pub(crate) enum TeamPayload {
     Want {
         /// The position of the last message that it has of each machine.
         stored: BTreeMap<String, Position>,
-        /// When it joined the team: it wants all later messages of machines that are not in `stored`.
+        /// When it joined the team: it requests all later messages of machines that are not in `stored`.
         joined_ms: i64,
         /// Messages before this number were removed from the stream, and the machine had not read all of them.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+        fn any_bytes_are_parsed_or_rejected(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = TeamPayload::read(&bytes);
         }
     }

@@ -5,14 +5,14 @@ use ringer_core::message::{Mark, MarkReach, Recipient, Tag};
 use ringer_journal::{Error, Journal};
 
 use crate::import::for_popup;
-use crate::local_journal::{BulkMark, asked};
+use crate::local_journal::{BulkMark, answerable_prompt};
 use crate::team_setup::TeamSetup;
 use crate::wire_message::WireMessage;
 
 use super::subject::{Audience, TeamSubject};
 
 /// The most marks that one mark on everything expands to.
-const MOST_MARKS: usize = 2_000;
+const MAX_BULK_MARKS: usize = 2_000;
 
 /// A message to publish.
 #[derive(Debug)]
@@ -27,19 +27,19 @@ pub(crate) fn publications(
     journal: &mut Journal,
     message: &Message,
 ) -> Result<Vec<Publication>, Error> {
-    let marks = marks_on_each(setup, journal, message)?;
+    let marks = expand_bulk_mark(setup, journal, message)?;
     if !marks.is_empty() {
         return Ok(marks);
     }
     let Some((subject, mut wire)) = outgoing(setup, message) else { return Ok(Vec::new()) };
     if setup.may_answer {
-        wire.prompt = asked(journal, message)?.and_then(for_popup);
+        wire.prompt = answerable_prompt(journal, message)?.and_then(for_popup);
     }
     Ok(vec![Publication { subject, message: wire }])
 }
 
 /// Expands a mark on everything, if marks are shared: for each machine of the team, to its messages that had arrived.
-fn marks_on_each(
+fn expand_bulk_mark(
     setup: &TeamSetup,
     journal: &mut Journal,
     message: &Message,
@@ -57,7 +57,7 @@ fn marks_on_each(
         let on_each = bulk.on_each(journal, &name)?;
         marks.extend(on_each.into_iter().map(|message| Publication { subject: subject.clone(), message }));
     }
-    marks.truncate(MOST_MARKS);
+    marks.truncate(MAX_BULK_MARKS);
     Ok(marks)
 }
 
@@ -127,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn only_own_messages_leave_and_only_for_the_team() {
+    fn only_local_messages_for_the_team_are_published() {
         assert_eq!(subject(&message("person")).as_deref(), Some("ringer.t.laptop.global.person"));
         assert_eq!(
             subject(&message("agent:worker-1@box.t")).as_deref(),
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_person_did_leaves_where_it_is_shared() {
+    fn personal_marks_are_published_only_if_shared() {
         let mark = |mark: Mark, key: &str| {
             let mut message = message("person");
             message.draft.tag = Tag::Mark(mark);

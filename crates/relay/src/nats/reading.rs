@@ -60,7 +60,7 @@ impl Reading {
     }
 
     /// The stream is a different one, or its server lost its end and reuses numbers: it is read from its beginning.
-    pub(crate) fn begins_anew(self) -> Self {
+    pub(crate) fn restarted(self) -> Self {
         let Self { removed_before, asked_before, asked_at, .. } = self;
         Self { removed_before, asked_before, asked_at, repeats_to: u64::MAX, ..Self::default() }
     }
@@ -94,7 +94,7 @@ impl Reading {
     }
 
     /// The stream has no more messages before this number.
-    pub(crate) fn passed_over(&mut self, before: u64) {
+    pub(crate) fn skip_to(&mut self, before: u64) {
         self.whole_to = self.whole_to.max(before.saturating_sub(1));
     }
 
@@ -119,18 +119,18 @@ impl Reading {
     }
 
     /// Returns true if messages were removed that the other machines have not been asked for.
-    pub(crate) fn lacks_removed(&self) -> bool {
+    pub(crate) fn has_unrequested_removal(&self) -> bool {
         self.removed_before > self.asked_before
     }
 
     /// Returns true if the other machines must be asked for removed messages. The stream starts at `first`: an earlier request
     /// was also removed, perhaps before all machines had read it.
-    pub(crate) fn must_ask(&self, first: u64) -> bool {
-        self.lacks_removed() || self.may_have_to_ask(first)
+    pub(crate) fn must_request(&self, first: u64) -> bool {
+        self.has_unrequested_removal() || self.request_was_removed(first)
     }
 
     /// Returns true if a removal before this number includes the request to the other machines.
-    pub(crate) fn may_have_to_ask(&self, removed_before: u64) -> bool {
+    pub(crate) fn request_was_removed(&self, removed_before: u64) -> bool {
         self.asked_at > 0 && self.asked_at < removed_before
     }
 
@@ -145,35 +145,35 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_removed_unread_is_noticed_once() {
+    fn a_removal_of_unread_messages_is_noticed_once() {
         let mut reading = Reading::after(10, None);
         reading.connected(1, 12);
         assert_eq!([reading.follow([11, 4, 12]), reading.follow([11, 13]), reading.follow([12])], [3, 1, 0]);
         reading.stored([(11, Some("a")), (12, None)]);
         assert_eq!((reading.whole_to, reading.furthest().unwrap().sequence), (12, 11));
         reading.check_removed(13);
-        assert_eq!(reading.removed_before(), 0, "all of it had come");
+        assert_eq!(reading.removed_before(), 0, "everything had arrived");
         reading.check_removed(14);
-        assert_eq!((reading.removed_before(), reading.must_ask(14)), (14, true));
+        assert_eq!((reading.removed_before(), reading.must_request(14)), (14, true));
         reading.asked(14);
-        assert!(!reading.must_ask(14) && reading.must_ask(15));
-        assert!(reading.may_have_to_ask(15) && !reading.may_have_to_ask(14));
+        assert!(!reading.must_request(14) && reading.must_request(15));
+        assert!(reading.request_was_removed(15) && !reading.request_was_removed(14));
         reading.check_removed(14);
         assert_eq!(Reading::read(&reading.encode()), Some(reading));
     }
 
     #[test]
-    fn numbers_that_are_used_again_are_read_again() {
+    fn reused_numbers_are_read_again() {
         let mut reading = Reading::after(3, Some("c"));
         assert_eq!(reading.furthest().unwrap().sequence, 3);
         reading.stored([(8, Some("h"))]);
         assert!(!reading.is_repeat(1));
-        reading = reading.begins_anew();
+        reading = reading.restarted();
         reading.connected(1, 5);
         assert_eq!((reading.furthest(), reading.whole_to(), reading.removed_before()), (None, 0, 0));
         reading.stored([(1, None)]);
         reading.connected(1, 9);
-        assert!(reading.is_repeat(5) && !reading.is_repeat(6), "what was there when it began anew");
+        assert!(reading.is_repeat(5) && !reading.is_repeat(6), "messages from before the restart");
         reading.connected(4, 5);
         assert_eq!(reading.removed_before(), 4, "what was before is not known");
     }

@@ -16,10 +16,10 @@ const MAX_WORD: usize = 64;
 
 /// A message as the server delivered it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Delivered<'a> {
+pub(crate) struct DeliveredMessage<'a> {
     pub(crate) subject: &'a str,
     pub(crate) payload: &'a [u8],
-    /// When the server stored it, by the server's clock, in milliseconds since 1970.
+    /// The time at which the server stored it, by the server's clock, in milliseconds since 1970.
     pub(crate) stored_ms: i64,
     /// It may have arrived before.
     pub(crate) is_repeat: bool,
@@ -27,11 +27,11 @@ pub(crate) struct Delivered<'a> {
 
 /// The part of a batch that concerns this machine.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Received {
+pub(crate) struct SortedBatch {
     /// Messages to store, in the order of the stream.
     pub(crate) runs: Vec<Run>,
     /// Requests of other machines for messages of this one.
-    pub(crate) wants: Vec<Want>,
+    pub(crate) resend_requests: Vec<ResendRequest>,
     /// The number of invalid messages.
     pub(crate) unreadable: usize,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Place {
 
 /// A request of another machine for messages of this one.
 #[derive(Debug, PartialEq)]
-pub(crate) struct Want {
+pub(crate) struct ResendRequest {
     /// The last message that it has; `None` if it has none.
     pub(crate) after: Option<Position>,
     /// When it joined the team, in milliseconds since 1970.
@@ -74,16 +74,16 @@ pub(crate) struct Want {
 
 /// The identity of this machine in its team, and the person's settings.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Receiver<'a> {
+pub(crate) struct BatchSorter<'a> {
     pub(crate) team: &'a str,
     pub(crate) machine: &'a str,
     pub(crate) share_marks: bool,
 }
 
-impl Receiver<'_> {
+impl BatchSorter<'_> {
     /// Sorts a batch. Leaves out messages of this machine itself, and those for others.
-    pub(crate) fn sort(self, batch: &[Delivered<'_>]) -> Received {
-        let mut received = Received::default();
+    pub(crate) fn sort(self, batch: &[DeliveredMessage<'_>]) -> SortedBatch {
+        let mut received = SortedBatch::default();
         // The run of each journal: redelivered messages arrive late, and are put in order here.
         let mut open: BTreeMap<(String, String), usize> = BTreeMap::new();
         for delivered in batch {
@@ -91,7 +91,7 @@ impl Receiver<'_> {
                 received.unreadable += 1;
                 continue;
             };
-            if subject.machine == self.machine || !self.is_for_here(&subject.audience) {
+            if subject.machine == self.machine || !self.is_for_this_machine(&subject.audience) {
                 continue;
             }
             match TeamPayload::read(delivered.payload) {
@@ -99,7 +99,7 @@ impl Receiver<'_> {
                 Some(TeamPayload::Hello { .. } | TeamPayload::Unknown) => {}
                 Some(TeamPayload::Want { mut stored, joined_ms, removed_before }) => {
                     let after = stored.remove(self.machine);
-                    received.wants.push(Want { after, joined_ms, removed_before });
+                    received.resend_requests.push(ResendRequest { after, joined_ms, removed_before });
                 }
                 Some(TeamPayload::Message { generation, message, .. })
                     if generation.len() > MAX_WORD || message.id.len() > MAX_WORD || message.seq < 0 =>
@@ -114,11 +114,11 @@ impl Receiver<'_> {
                     again,
                     message,
                 }) => {
-                    if !self.share_marks && is_of_person(&message) {
+                    if !self.share_marks && is_personal_mark(&message) {
                         continue;
                     }
                     let is_one_of_many =
-                        matches!(subject.audience, Audience::Machine(_)) && is_of_person(&message);
+                        matches!(subject.audience, Audience::Machine(_)) && is_personal_mark(&message);
                     let clock_ahead_ms = delivered.stored_ms.saturating_sub(sent_ms);
                     let position = Position { generation, seq: message.seq, id: Some(message.id.clone()) };
                     let key = (subject.machine.to_owned(), position.generation.clone());
@@ -152,7 +152,7 @@ impl Receiver<'_> {
         received
     }
 
-    fn is_for_here(self, audience: &Audience<'_>) -> bool {
+    fn is_for_this_machine(self, audience: &Audience<'_>) -> bool {
         !matches!(audience, Audience::Machine(machine) if *machine != self.machine)
     }
 }
@@ -160,7 +160,7 @@ impl Receiver<'_> {
 /// Returns the position up to which this machine has everything of another one, after storing its `messages`. A new stream may
 /// lack earlier messages: the position moves only over messages that the stream was given completely, and still had when they
 /// were read here. In the stream in which this machine joined, these are all required messages, if nothing was removed unread.
-pub(crate) fn further(
+pub(crate) fn advance_position(
     before: Option<Position>,
     messages: &[Place],
     is_first_stream: bool,
@@ -183,7 +183,7 @@ pub(crate) fn further(
 }
 
 /// Returns true for marks that a person sets on notifications. A colleague's reading must not clear a notification here.
-pub(crate) fn is_of_person(message: &WireMessage) -> bool {
+pub(crate) fn is_personal_mark(message: &WireMessage) -> bool {
     let Some(Tag::Mark(mark)) = Tag::named(&message.tag) else { return false };
     mark.reach() == MarkReach::PersonsMachines
 }
@@ -197,7 +197,7 @@ mod tests {
     use crate::repositories::Repositories;
     use ringer_journal::{Home, Journal};
 
-    const HERE: Receiver<'static> = Receiver { team: "t", machine: "laptop", share_marks: false };
+    const HERE: BatchSorter<'static> = BatchSorter { team: "t", machine: "laptop", share_marks: false };
 
     fn payload(seq: i64, tag: &str) -> Vec<u8> {
         let message =
@@ -213,21 +213,21 @@ mod tests {
         .encode()
     }
 
-    fn sort(receiver: Receiver<'_>, batch: &[(&str, Vec<u8>)]) -> Received {
-        let batch: Vec<Delivered<'_>> = batch
+    fn sort(receiver: BatchSorter<'_>, batch: &[(&str, Vec<u8>)]) -> SortedBatch {
+        let batch: Vec<DeliveredMessage<'_>> = batch
             .iter()
-            .map(|(subject, payload)| Delivered { subject, payload, stored_ms: 130, is_repeat: false })
+            .map(|(subject, payload)| DeliveredMessage { subject, payload, stored_ms: 130, is_repeat: false })
             .collect();
         receiver.sort(&batch)
     }
 
-    fn seqs(received: &Received) -> Vec<(&str, Vec<i64>)> {
+    fn seqs(received: &SortedBatch) -> Vec<(&str, Vec<i64>)> {
         let seqs = |run: &Run| run.messages.iter().map(|message| message.seq).collect();
         received.runs.iter().map(|run| (run.machine.as_str(), seqs(run))).collect()
     }
 
     #[test]
-    fn messages_are_sorted_by_the_machine_that_the_server_names() {
+    fn messages_are_grouped_by_the_machine_in_the_subject() {
         let received = sort(
             HERE,
             &[
@@ -249,34 +249,34 @@ mod tests {
     }
 
     #[test]
-    fn what_a_person_did_counts_where_it_is_shared() {
+    fn personal_marks_are_accepted_only_if_shared() {
         let batch = [("ringer.t.box.s.mark", payload(6, "mark-read"))];
         assert!(sort(HERE, &batch).runs.is_empty());
-        assert_eq!(sort(Receiver { share_marks: true, ..HERE }, &batch).runs.len(), 1);
+        assert_eq!(sort(BatchSorter { share_marks: true, ..HERE }, &batch).runs.len(), 1);
     }
 
     #[test]
-    fn a_mark_for_this_machine_alone_has_no_place() {
+    fn a_mark_for_this_machine_alone_has_no_position() {
         let batch = [
             ("ringer.t.box.s.to-laptop", payload(6, "mark-read")),
             ("ringer.t.box.s.to-laptop", payload(7, "status")),
         ];
-        let received = sort(Receiver { share_marks: true, ..HERE }, &batch);
+        let received = sort(BatchSorter { share_marks: true, ..HERE }, &batch);
         let places: Vec<i64> = received.runs[0].places.iter().map(|place| place.position.seq).collect();
         assert_eq!((seqs(&received), places), (vec![("box", vec![6, 7])], vec![7]));
     }
 
     #[test]
-    fn a_late_message_is_taken_and_does_not_move_the_place_back() {
+    fn a_late_message_is_stored_without_moving_the_position_back() {
         let batch = [3, 1, 2].map(|seq| ("ringer.t.box.s.all", payload(seq, "status")));
         let received = sort(HERE, &batch);
         assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
-        let place = further(None, &received.runs[0].places, true, 0);
+        let place = advance_position(None, &received.runs[0].places, true, 0);
         assert_eq!(place.map(|place| place.seq), Some(3));
     }
 
     #[test]
-    fn a_mark_counts_behind_a_message_of_the_batch_that_is_delivered_again() {
+    fn a_mark_follows_its_redelivered_message() {
         let id = |seq: i64| format!("01890000-0000-7000-8000-00000000000{seq}");
         let payload = |seq: i64, tag: &str, key: Option<String>| {
             let (id, tag, scope) = (id(seq), tag.to_owned(), "global".to_owned());
@@ -295,17 +295,17 @@ mod tests {
         };
         let payloads =
             [payload(1, "status", None), payload(2, "status", None), payload(3, "mark-read", Some(id(2)))];
-        let batch: Vec<Delivered<'_>> = payloads
+        let batch: Vec<DeliveredMessage<'_>> = payloads
             .iter()
             .enumerate()
-            .map(|(at, payload)| Delivered {
+            .map(|(at, payload)| DeliveredMessage {
                 subject: "ringer.t.box.s.all",
                 payload,
                 stored_ms: 130,
                 is_repeat: at == 1,
             })
             .collect();
-        let mut received = Receiver { share_marks: true, ..HERE }.sort(&batch);
+        let mut received = BatchSorter { share_marks: true, ..HERE }.sort(&batch);
         assert_eq!(seqs(&received), [("box", vec![1, 2, 3])]);
         let run = received.runs.remove(0);
         assert_eq!(run.repeats, BTreeSet::from([2]));
@@ -319,16 +319,19 @@ mod tests {
     }
 
     #[test]
-    fn a_place_moves_only_over_what_the_stream_has_in_whole() {
+    fn the_position_moves_only_over_complete_coverage() {
         let at = |seq: i64| Position { generation: "g".to_owned(), seq, id: None };
         let check = |before: Option<i64>, seq: i64, covered_from: Option<i64>, is_first: bool| {
             let message = Place { position: at(seq), covered_from, covered_at: 20 };
-            let place = further(before.map(at), std::slice::from_ref(&message), is_first, 0);
+            let place = advance_position(before.map(at), std::slice::from_ref(&message), is_first, 0);
             if before.is_some() || !is_first {
-                assert_eq!(further(before.map(at), std::slice::from_ref(&message), is_first, 20), place);
+                assert_eq!(
+                    advance_position(before.map(at), std::slice::from_ref(&message), is_first, 20),
+                    place
+                );
             }
             assert_eq!(
-                further(before.map(at), &[message], is_first, 21),
+                advance_position(before.map(at), &[message], is_first, 21),
                 before.map(at),
                 "some were removed"
             );
@@ -341,15 +344,23 @@ mod tests {
         assert_eq!(check(None, 9, Some(5), false), None);
         assert_eq!(check(None, 9, Some(5), true), Some(9));
         let message = Place { position: at(9), covered_from: Some(5), covered_at: 20 };
-        assert_eq!(further(None, &[message], true, 20), None, "what is up to 5 may have been removed unread");
+        assert_eq!(
+            advance_position(None, &[message], true, 20),
+            None,
+            "what is up to 5 may have been removed unread"
+        );
         let other = Position { generation: "new".to_owned(), seq: 2, id: None };
         let message = |covered_from| [Place { position: other.clone(), covered_from, covered_at: 0 }];
-        assert_eq!(further(Some(at(4)), &message(Some(1)), true, 0), Some(at(4)));
-        assert_eq!(further(Some(at(4)), &message(None), false, 0), Some(other.clone()), "another journal");
+        assert_eq!(advance_position(Some(at(4)), &message(Some(1)), true, 0), Some(at(4)));
+        assert_eq!(
+            advance_position(Some(at(4)), &message(None), false, 0),
+            Some(other.clone()),
+            "another journal"
+        );
     }
 
     #[test]
-    fn a_want_names_what_is_lacking_of_this_machine() {
+    fn a_request_names_the_missing_messages_of_this_machine() {
         let place = Position { generation: "g".to_owned(), seq: 4, id: None };
         let stored =
             BTreeMap::from([("laptop".to_owned(), place.clone()), ("box".to_owned(), place.clone())]);
@@ -357,10 +368,10 @@ mod tests {
         let none = TeamPayload::Want { stored: BTreeMap::new(), joined_ms: 9, removed_before: 0 }.encode();
         let received = sort(HERE, &[("ringer.t.box.link.want", want), ("ringer.t.vm.link.want", none)]);
         assert_eq!(
-            received.wants,
+            received.resend_requests,
             [
-                Want { after: Some(place), joined_ms: 9, removed_before: 7 },
-                Want { after: None, joined_ms: 9, removed_before: 0 }
+                ResendRequest { after: Some(place), joined_ms: 9, removed_before: 7 },
+                ResendRequest { after: None, joined_ms: 9, removed_before: 0 }
             ]
         );
     }

@@ -16,15 +16,15 @@ use crate::wire_message::WireMessage;
 use super::payload::TeamPayload;
 use super::publishing::Publishing;
 use super::reading::Reading;
-use super::receiving::{Delivered, Receiver, Want, further, is_of_person};
+use super::receiving::{BatchSorter, DeliveredMessage, ResendRequest, advance_position, is_personal_mark};
 use super::state::{LastPublished, TeamState};
 use super::subject::{Audience, TeamSubject};
 
 const NAMES: [&str; 3] = ["laptop", "box", "vm"];
 /// The most messages that a server loses when it loses its last moments.
-const LOST_AT_MOST: usize = 6;
+const MAX_LOST: usize = 6;
 /// The most messages that a machine reads by number when it connects.
-const MOST_READ: usize = 8;
+const MAX_READ: usize = 8;
 /// The first of the events in which a server loses messages; all later ones also do.
 const FIRST_LOSS: u64 = 38;
 
@@ -53,12 +53,12 @@ struct Machine {
     places: BTreeMap<String, Position>,
     reading: Reading,
     runs: usize,
-    connection: Option<Connected>,
+    connection: Option<Connection>,
     /// The journal length of each machine when this one joined.
     written_before: [i64; NAMES.len()],
 }
 
-struct Connected {
+struct Connection {
     run: usize,
     publishing: Publishing,
     /// Messages that were read but not published: whole ones, and the remaining parts of the previous one.
@@ -68,7 +68,7 @@ struct Connected {
 }
 
 impl Machine {
-    fn place(seq: i64) -> Position {
+    fn position(seq: i64) -> Position {
         Position { generation: "g".to_owned(), seq, id: Some(format!("id-{seq}")) }
     }
 
@@ -83,40 +83,40 @@ impl Machine {
         if !was_there {
             self.reading = Reading::after(next - 1, server.stream.last().map(|(.., id)| id.as_str()));
         } else if !is_same {
-            self.reading = Reading::default().begins_anew();
+            self.reading = Reading::default().restarted();
         } else if !has_end {
-            self.reading = take(&mut self.reading).begins_anew();
+            self.reading = take(&mut self.reading).restarted();
         }
         self.reading.connected(server.first_number(), next - 1);
-        let after = place_behind(self.reading.whole_to());
+        let after = index_after(self.reading.whole_to());
         let consumer = server.consumers.entry(self.name).or_default();
-        if consumer.next > server.stream.len() || consumer.next > after + MOST_READ {
+        if consumer.next > server.stream.len() || consumer.next > after + MAX_READ {
             *consumer = Consumer { next: after, open: BTreeSet::new() };
         }
         let delivered_to = consumer.next;
         let mut state =
             self.state.clone().unwrap_or_else(|| TeamState::joined(&created, next, self.published, 0));
         state.connected(next);
-        let mut must_ask = self.reading.must_ask(server.first_number());
+        let mut must_request = self.reading.must_request(server.first_number());
         if state.stream != created {
-            state.is_in_other_stream(&created, made_ms, next, self.published);
-            must_ask = true;
+            state.switch_stream(&created, made_ms, next, self.published);
+            must_request = true;
         } else if state.last.as_ref().is_some_and(|last| !server.has(last)) {
-            state.end_was_lost((self.published - i64::try_from(LOST_AT_MOST).unwrap()).max(0), 0);
-            must_ask = true;
+            state.stream_lost_end((self.published - i64::try_from(MAX_LOST).unwrap()).max(0), 0);
+            must_request = true;
         }
-        state.stream_was_made(made_ms);
+        state.set_stream_created(made_ms);
         let publishing = Publishing::after(state.begin(self.published));
         self.state = Some(state);
         self.runs += 1;
-        self.connection = Some(Connected {
+        self.connection = Some(Connection {
             run: self.runs,
             publishing,
             unsent: VecDeque::new(),
             parts: VecDeque::new(),
             acks: VecDeque::new(),
         });
-        if must_ask {
+        if must_request {
             self.ask(server);
         }
         self.read_before(server, delivered_to);
@@ -129,7 +129,7 @@ impl Machine {
         let subject = TeamSubject { machine: self.name, scope: "link", audience: Audience::Want };
         let message_id = format!("want {} {}", self.name, server.next_number());
         let sequence = server.take(subject.text(TEAM), want.encode(), &message_id);
-        state.took(LastPublished { sequence, message_id });
+        state.acknowledged(LastPublished { sequence, message_id });
         self.reading.asked(sequence);
     }
 
@@ -154,14 +154,14 @@ impl Machine {
                 published += 1;
             } else if let Some((ticket, seq)) = connected.unsent.pop_front() {
                 let parts = parts_of(self.name, seq);
-                connected.publishing.becomes(ticket, parts.len());
+                connected.publishing.set_publications(ticket, parts.len());
                 connected.parts.extend(parts.into_iter().map(|(id, to)| (ticket, seq, id, to)));
             } else {
                 let Some((after, room)) = connected.publishing.wanted() else { break };
                 let end = (after + i64::try_from(room.min(most)).unwrap()).min(self.written);
                 connected.publishing.read_up_to(end, end < self.written);
                 for seq in after + 1..=end {
-                    connected.unsent.push_back((connected.publishing.read(Self::place(seq)), seq));
+                    connected.unsent.push_back((connected.publishing.read(Self::position(seq)), seq));
                 }
             }
         }
@@ -169,12 +169,12 @@ impl Machine {
     }
 
     /// Some acknowledgements arrive.
-    fn answered(&mut self, count: usize) {
+    fn handle_acks(&mut self, count: usize) {
         let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
         for _ in 0..count {
             let Some((ticket, last)) = connected.acks.pop_front() else { break };
             connected.publishing.confirmed(ticket);
-            state.took(last);
+            state.acknowledged(last);
         }
         self.note();
     }
@@ -184,10 +184,10 @@ impl Machine {
         if let Some(end) = connected.publishing.arrived() {
             self.published = self.published.max(end.seq);
             if end.seq >= self.published {
-                state.is_complete(1);
+                state.republished(1);
             }
         } else if state.again_from.is_some() && connected.publishing.is_done() {
-            state.is_complete(1);
+            state.republished(1);
         }
     }
 
@@ -212,22 +212,22 @@ impl Machine {
 
     /// Reads and stores messages of the stream before a place that are not stored.
     fn read_before(&mut self, server: &mut Server, place: usize) {
-        if place > place_behind(self.reading.whole_to()) {
+        if place > index_after(self.reading.whole_to()) {
             self.reading.check_removed(server.first_number());
-            self.store(server, place_behind(self.reading.whole_to())..place);
-            self.reading.passed_over(number_of(place));
+            self.store(server, index_after(self.reading.whole_to())..place);
+            self.reading.skip_to(number_of(place));
         }
     }
 
     fn store(&mut self, server: &mut Server, places: Range<usize>) {
-        let batch: Vec<Delivered<'_>> = places
+        let batch: Vec<DeliveredMessage<'_>> = places
             .clone()
             .map(|place| {
                 let (subject, payload, _) = &server.stream[place];
-                Delivered { subject, payload, stored_ms: 0, is_repeat: false }
+                DeliveredMessage { subject, payload, stored_ms: 0, is_repeat: false }
             })
             .collect();
-        let received = Receiver { team: TEAM, machine: self.name, share_marks: true }.sort(&batch);
+        let received = BatchSorter { team: TEAM, machine: self.name, share_marks: true }.sort(&batch);
         assert_eq!(received.unreadable, 0);
         for run in received.runs {
             let stored = self.stored.entry(run.machine.clone()).or_default();
@@ -235,21 +235,22 @@ impl Machine {
             self.came.entry(run.machine.clone()).or_default().extend(new.map(|message| message.seq));
             let is_first = self.state.as_ref().is_some_and(TeamState::is_first_stream);
             let before = self.places.get(&run.machine).cloned();
-            let place = further(before, &run.places, is_first, self.reading.removed_before());
+            let place = advance_position(before, &run.places, is_first, self.reading.removed_before());
             place.map(|place| self.places.insert(run.machine, place));
         }
         self.reading.stored(places.map(|place| (number_of(place), Some(server.stream[place].2.as_str()))));
-        for want in &received.wants {
+        for want in &received.resend_requests {
             self.serve(server, want);
         }
-        let removed = received.wants.iter().map(|want| want.removed_before).max().unwrap_or_default();
-        let first = if self.reading.may_have_to_ask(removed) { server.first_number() } else { 0 };
-        if self.reading.must_ask(first) {
+        let removed =
+            received.resend_requests.iter().map(|want| want.removed_before).max().unwrap_or_default();
+        let first = if self.reading.request_was_removed(removed) { server.first_number() } else { 0 };
+        if self.reading.must_request(first) {
             self.ask(server);
         }
     }
 
-    fn serve(&mut self, server: &Server, want: &Want) {
+    fn serve(&mut self, server: &Server, want: &ResendRequest) {
         let (Some(connected), Some(state)) = (&mut self.connection, &mut self.state) else { return };
         let is_changed =
             want.removed_before > state.covered_at() && server.first_number() > state.covered_at();
@@ -302,15 +303,15 @@ fn play(seed: u64) {
         match random.below(events) {
             0..=9 => machine.written += i64::try_from(few).unwrap(),
             10..=16 => machine.publish(&mut server, few),
-            17..=23 => machine.answered(few),
+            17..=23 => machine.handle_acks(few),
             24..=30 => machine.receive(&mut server, few, false),
             31..=32 => machine.receive(&mut server, few, true),
             33..=34 => machine.connection = None,
             35..=37 if machine.connection.is_none() => connect(&mut machines, at, &mut server),
             FIRST_LOSS => {
                 let newest = earlier.iter().map(|earlier| earlier.created).fold(server.created, u64::max);
-                let anew = Server { created: newest + 1, ..Server::default() };
-                earlier.push(replace(&mut server, anew));
+                let recreated = Server { created: newest + 1, ..Server::default() };
+                earlier.push(replace(&mut server, recreated));
                 disconnect(&mut machines);
             }
             39 => lose_end(&mut server, &mut machines, few),
@@ -331,7 +332,7 @@ fn play(seed: u64) {
             }
             let machine = &mut machines[at];
             machine.publish(&mut server, 100);
-            machine.answered(1_000);
+            machine.handle_acks(1_000);
             machine.receive(&mut server, 1_000, false);
         }
     }
@@ -359,7 +360,7 @@ fn play(seed: u64) {
 }
 
 /// Returns the place after the message with a number.
-fn place_behind(number: u64) -> usize {
+fn index_after(number: u64) -> usize {
     usize::try_from(number).unwrap()
 }
 
@@ -379,7 +380,7 @@ fn disconnect(machines: &mut [Machine]) {
 
 /// The server loses its last messages, as if it had not synced them. Machines keep those that they have read.
 fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
-    server.synced = server.synced.max(server.stream.len().saturating_sub(LOST_AT_MOST - 1));
+    server.synced = server.synced.max(server.stream.len().saturating_sub(MAX_LOST - 1));
     let end = server.stream.len().saturating_sub(count).max(server.synced);
     server.stream.truncate(end);
     server.first = server.first.min(end);
@@ -393,7 +394,7 @@ fn lose_end(server: &mut Server, machines: &mut [Machine], count: usize) {
 }
 
 #[test]
-fn whatever_the_server_loses_every_machine_has_every_message() {
+fn every_machine_gets_every_message_whatever_the_server_loses() {
     let seeds = std::env::var("RINGER_SEEDS").ok().and_then(|seeds| seeds.parse().ok()).unwrap_or(300);
     for seed in 0..seeds {
         play(seed);
@@ -440,7 +441,7 @@ impl Server {
             let subject = TeamSubject::parse(subject, TEAM)?;
             match TeamPayload::read(payload)? {
                 TeamPayload::Message { message, .. } if subject.machine == machine => {
-                    Some((message.seq - i64::from(!is_of_person(&message)), number_of(place)))
+                    Some((message.seq - i64::from(!is_personal_mark(&message)), number_of(place)))
                 }
                 _ => None,
             }

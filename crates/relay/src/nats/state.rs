@@ -23,7 +23,7 @@ pub(crate) struct TeamState {
     pub(crate) again_from: Option<i64>,
     /// The last completed republication.
     #[serde(default)]
-    again_done: Option<AgainDone>,
+    again_done: Option<CompletedRepublication>,
     /// How far the stream had everything at two times.
     #[serde(default)]
     checkpoints: Option<Checkpoints>,
@@ -38,14 +38,14 @@ pub(crate) struct TeamState {
     pub(crate) joined_ms: i64,
 }
 
-/// What a server that lost its last moments is sent again, in milliseconds: messages that it acknowledged in the hour before its
-/// last acknowledgement. NATS syncs every two minutes unless its operator configures another interval.
-const LOST_AT_MOST_MS: i64 = 3_600_000;
+/// How much a server may lose in a crash, in milliseconds: messages that it acknowledged in the hour before its last
+/// acknowledgement are republished. NATS syncs every two minutes unless its operator configures another interval.
+const MAX_LOSS_MS: i64 = 3_600_000;
 /// The most streams that are remembered. One may come back: a server is started without its disk, and then with it.
 const MAX_EARLIER: usize = 16;
 
-/// How far the stream had everything at two times, the first of them at least [`LOST_AT_MOST_MS`] before the last
-/// acknowledgement, if this machine has published for that long.
+/// Two records of how much the stream had. The first is at least [`MAX_LOSS_MS`] older than the last acknowledgement, if this
+/// machine has published for that long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Checkpoints {
     older: Checkpoint,
@@ -70,7 +70,7 @@ struct EarlierStream {
 
 /// A completed republication.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct AgainDone {
+struct CompletedRepublication {
     /// The number before its first message.
     from: i64,
     /// When the stream had all of it, in milliseconds since 1970.
@@ -118,7 +118,7 @@ impl TeamState {
     /// An earlier stream that came back lacks what was published in between. Machines that were away meanwhile do not know that,
     /// and assume that it is complete: so all of that is republished. A stream that is older than this machine's membership, or
     /// was forgotten here, has nothing of this machine, and those machines do not know that either.
-    pub(crate) fn is_in_other_stream(&mut self, stream: &str, made_ms: i64, next: u64, published: i64) {
+    pub(crate) fn switch_stream(&mut self, stream: &str, made_ms: i64, next: u64, published: i64) {
         let safe = self.checkpoints.map_or(published, |checkpoints| checkpoints.older.seq);
         let left = EarlierStream { stream: self.stream.clone(), published: self.begin(published).min(safe) };
         let returned = self.earlier.iter().position(|earlier| earlier.stream == stream);
@@ -136,7 +136,7 @@ impl TeamState {
     }
 
     /// Sets the creation time of the connected stream, in milliseconds since 1970.
-    pub(crate) fn stream_was_made(&mut self, made_ms: i64) {
+    pub(crate) fn set_stream_created(&mut self, made_ms: i64) {
         self.made_ms = made_ms;
     }
 
@@ -144,13 +144,13 @@ impl TeamState {
     pub(crate) fn arrived(&mut self, seq: i64, unix_ms: i64) {
         let now = Checkpoint { unix_ms, seq };
         let checkpoints = self.checkpoints.get_or_insert(Checkpoints { older: now, newer: now });
-        if unix_ms.saturating_sub(checkpoints.newer.unix_ms) >= LOST_AT_MOST_MS {
+        if unix_ms.saturating_sub(checkpoints.newer.unix_ms) >= MAX_LOSS_MS {
             *checkpoints = Checkpoints { older: checkpoints.newer, newer: now };
         }
     }
 
     /// The stream has a message of this machine. A duplicate keeps its earlier number, which may not be the furthest.
-    pub(crate) fn took(&mut self, message: LastPublished) {
+    pub(crate) fn acknowledged(&mut self, message: LastPublished) {
         if self.last.as_ref().is_none_or(|last| last.sequence < message.sequence) {
             self.last = Some(message);
         }
@@ -159,8 +159,8 @@ impl TeamState {
     /// The server lost the end of the stream. Republishes everything that it acknowledged in the hour before its last
     /// acknowledgement, and what was republished since then, however old it is. Without such a record, republishes what was
     /// written in the last hour, after `written_since`.
-    pub(crate) fn end_was_lost(&mut self, written_since: i64, unix_ms: i64) {
-        let hour_ago = Checkpoint { unix_ms: unix_ms.saturating_sub(LOST_AT_MOST_MS), seq: written_since };
+    pub(crate) fn stream_lost_end(&mut self, written_since: i64, unix_ms: i64) {
+        let hour_ago = Checkpoint { unix_ms: unix_ms.saturating_sub(MAX_LOSS_MS), seq: written_since };
         let older = self.checkpoints.map_or(hour_ago, |checkpoints| checkpoints.older);
         let (since_ms, from) = (older.unix_ms.min(hour_ago.unix_ms), older.seq.min(written_since));
         let again = self.again_done.take().filter(|again| again.unix_ms >= since_ms);
@@ -170,7 +170,7 @@ impl TeamState {
 
     /// Returns the default start time of that republication, in milliseconds since 1970.
     pub(crate) fn lost_since(unix_ms: i64) -> i64 {
-        unix_ms.saturating_sub(LOST_AT_MOST_MS)
+        unix_ms.saturating_sub(MAX_LOSS_MS)
     }
 
     /// Begins a connection. `next` is the number of the next message of the stream. If the server lost the end of the stream, it
@@ -185,8 +185,7 @@ impl TeamState {
     }
 
     /// Messages were removed from the stream. It still has every message after `covered_from`, or all that it had if that is
-    /// `None`,
-    /// at `covered_at` or a higher number.
+    /// `None`, at `covered_at` or a higher number.
     pub(crate) fn removed(&mut self, covered_from: Option<i64>, covered_at: u64) {
         self.covered_from = covered_from.unwrap_or(self.covered_from).max(self.began);
         self.covered_at = covered_at;
@@ -209,8 +208,7 @@ impl TeamState {
     }
 
     /// Returns the number after which the stream is given every message of this machine, in order. `None` if that is every
-    /// message since
-    /// it joined.
+    /// message since it joined.
     pub(crate) fn covers(&self) -> Option<i64> {
         let from = self.again_from.map_or(self.covered_from, |again| again.min(self.covered_from));
         (from > self.began).then_some(from)
@@ -227,11 +225,11 @@ impl TeamState {
     }
 
     /// The republication is complete.
-    pub(crate) fn is_complete(&mut self, unix_ms: i64) {
+    pub(crate) fn republished(&mut self, unix_ms: i64) {
         if let Some(from) = self.again_from.take() {
             self.covered_from = self.covered_from.min(from);
             let before = self.again_done.as_ref().map_or(from, |again| again.from);
-            self.again_done = Some(AgainDone { from: from.min(before), unix_ms });
+            self.again_done = Some(CompletedRepublication { from: from.min(before), unix_ms });
         }
     }
 }
@@ -240,75 +238,75 @@ impl TeamState {
 mod tests {
     use super::*;
 
-    const HOUR: i64 = LOST_AT_MOST_MS;
+    const HOUR: i64 = MAX_LOSS_MS;
 
     #[test]
-    fn what_a_new_stream_lacks_is_published_once_for_all() {
+    fn a_new_stream_gets_missing_messages_once() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         assert_eq!(state.begin(50), 50);
-        assert!(!state.wanted(20), "the stream has it");
-        state.is_in_other_stream("tuesday", 0, 1, 50);
+        assert!(!state.wanted(20), "the stream has the messages");
+        state.switch_stream("tuesday", 0, 1, 50);
         assert!(!state.wanted(60) && !state.wanted(50));
         assert!(state.wanted(40));
-        assert!(!state.wanted(45), "it is on its way");
+        assert!(!state.wanted(45), "republication is in progress");
         assert!(state.wanted(30), "this machine lacks more");
         assert_eq!((state.begin(50), state.covers()), (30, Some(30)));
-        state.is_complete(7);
+        state.republished(7);
         assert_eq!((state.covered_from, state.again_from, state.begin(50)), (30, None, 50));
         assert!(!state.wanted(30));
         assert!(state.wanted(0) && state.covers().is_none());
-        assert_eq!(state.begin(50), 10, "what was before the team stays here");
+        assert_eq!(state.begin(50), 10, "messages from before joining are never published");
         assert_eq!(TeamState::read(&state.encode()), Some(state));
     }
 
     #[test]
-    fn what_a_server_lost_of_its_end_is_published_again() {
+    fn a_lost_end_of_the_stream_is_republished() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        state.end_was_lost(45, HOUR + 5);
+        state.stream_lost_end(45, HOUR + 5);
         assert_eq!(state.begin(50), 45);
-        state.is_complete(7);
-        state.is_in_other_stream("tuesday", 0, 1, 50);
+        state.republished(7);
+        state.switch_stream("tuesday", 0, 1, 50);
         assert!(state.wanted(20));
-        state.is_complete(7);
-        state.end_was_lost(45, HOUR + 5);
-        assert_eq!(state.begin(50), 20, "that was at the end of the stream, too");
-        state.is_complete(7);
-        state.end_was_lost(45, HOUR + 8);
-        assert_eq!(state.begin(50), 45, "that is long in the stream");
+        state.republished(7);
+        state.stream_lost_end(45, HOUR + 5);
+        assert_eq!(state.begin(50), 20, "the republished messages were also at the end");
+        state.republished(7);
+        state.stream_lost_end(45, HOUR + 8);
+        assert_eq!(state.begin(50), 45, "the republication is more than an hour old");
     }
 
     /// The server comes back a day after its crash, and the last message that it took was written weeks before.
     #[test]
-    fn what_a_server_took_last_is_published_again_however_old_it_is() {
+    fn the_last_acknowledged_messages_are_republished_whatever_their_age() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         for (published, hour) in [(10, 1), (40, 2), (60, 9)] {
             state.arrived(published, hour * HOUR);
             state.arrived(published + 5, hour * HOUR + HOUR / 2);
         }
-        state.end_was_lost(90, 33 * HOUR);
+        state.stream_lost_end(90, 33 * HOUR);
         assert_eq!(state.begin(90), 40, "65 was the last, and 40 was there more than an hour before");
         let mut state = TeamState::joined("monday", 1, 10, 0);
         state.arrived(10, HOUR);
-        state.end_was_lost(90, 33 * HOUR);
+        state.stream_lost_end(90, 33 * HOUR);
         assert_eq!(state.begin(90), 10);
     }
 
     #[test]
-    fn a_stream_that_comes_back_is_given_what_it_missed() {
+    fn a_returning_stream_gets_the_messages_it_missed() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
         state.arrived(20, HOUR);
-        state.is_in_other_stream("tuesday", 0, 1, 50);
+        state.switch_stream("tuesday", 0, 1, 50);
         assert_eq!((state.begin(50), state.covers()), (50, Some(50)));
-        state.is_in_other_stream("monday", 0, 7, 80);
+        state.switch_stream("monday", 0, 7, 80);
         assert_eq!((state.begin(80), state.covers()), (20, Some(20)));
-        assert_eq!(state.earlier.len(), 1, "it is no earlier one any more");
+        assert_eq!(state.earlier.len(), 1, "the returned stream is the current one");
         let mut unfinished = TeamState::joined("monday", 1, 10, 0);
         unfinished.again(30);
-        unfinished.is_in_other_stream("tuesday", 0, 1, 50);
-        unfinished.is_in_other_stream("monday", 0, 7, 80);
-        assert_eq!(unfinished.begin(80), 30, "that was not done");
+        unfinished.switch_stream("tuesday", 0, 1, 50);
+        unfinished.switch_stream("monday", 0, 7, 80);
+        assert_eq!(unfinished.begin(80), 30, "the republication was unfinished");
         for day in 0..20 {
-            state.is_in_other_stream(&format!("day {day}"), 0, 1, 80);
+            state.switch_stream(&format!("day {day}"), 0, 1, 80);
         }
         assert_eq!(state.earlier.len(), MAX_EARLIER);
         assert_eq!(TeamState::read(&state.encode()), Some(state));
@@ -316,14 +314,14 @@ mod tests {
 
     /// This machine joined the team while its first stream was away.
     #[test]
-    fn an_older_stream_that_was_never_seen_is_given_everything() {
+    fn an_older_unknown_stream_gets_everything() {
         let mut state = TeamState::joined("tuesday", 1, 10, 0);
-        state.stream_was_made(2_000);
-        state.is_in_other_stream("monday", 1_000, 7, 80);
+        state.set_stream_created(2_000);
+        state.switch_stream("monday", 1_000, 7, 80);
         assert_eq!((state.begin(80), state.covers()), (10, None));
-        state.stream_was_made(1_000);
-        state.is_complete(7);
-        state.is_in_other_stream("wednesday", 3_000, 1, 90);
+        state.set_stream_created(1_000);
+        state.republished(7);
+        state.switch_stream("wednesday", 3_000, 1, 90);
         assert_eq!(
             (state.begin(90), state.covers()),
             (90, Some(90)),
@@ -332,33 +330,33 @@ mod tests {
     }
 
     #[test]
-    fn no_want_is_served_twice() {
+    fn no_request_is_served_twice() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        state.is_in_other_stream("tuesday", 0, 1, 50);
+        state.switch_stream("tuesday", 0, 1, 50);
         let mut rounds = 0;
         for _ in 0..100 {
             if state.wanted(0) {
                 rounds += 1;
-                state.is_complete(7);
+                state.republished(7);
             }
         }
         assert_eq!(rounds, 1);
     }
 
     #[test]
-    fn what_was_removed_is_published_again() {
+    fn removed_messages_are_republished() {
         let mut state = TeamState::joined("monday", 1, 10, 0);
-        assert!(!state.wanted(20), "the stream has it");
+        assert!(!state.wanted(20), "the stream has the messages");
         state.removed(Some(30), 90);
         assert!(!state.wanted(30) && state.wanted(20));
         assert_eq!((state.begin(50), state.covers(), state.covered_at()), (20, Some(20), 90));
-        state.is_complete(7);
+        state.republished(7);
         assert!(!state.wanted(20));
         state.connected(80);
         assert_eq!(state.covered_at(), 80, "the server lost the end");
         state.removed(Some(0), 95);
         assert!(state.covers().is_none() && !state.wanted(0), "what was before the team does not count");
-        state.is_in_other_stream("tuesday", 0, 1, 50);
+        state.switch_stream("tuesday", 0, 1, 50);
         state.removed(None, 99);
         assert_eq!((state.covers(), state.covered_at()), (Some(50), 99), "the new stream never had more");
     }

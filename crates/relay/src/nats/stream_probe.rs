@@ -17,14 +17,14 @@ use super::payload::TeamPayload;
 use super::subject::{Audience, TeamSubject, stream_name};
 
 /// Time limit for the streams' replies: the round trip, also to a hub on another continent.
-const ANSWER_WITHIN: Duration = Duration::from_secs(1);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The most streams in a report.
-const MOST: usize = 8;
+const MAX_DOMAINS: usize = 8;
 
 /// A stream's acknowledgement.
 #[derive(Deserialize)]
-struct Taken {
+struct StreamAck {
     stream: String,
     #[serde(default)]
     domain: String,
@@ -44,16 +44,16 @@ pub(crate) async fn domains_of_streams(
     let headers = HeaderMap::from_iter([(NATS_MESSAGE_ID, inbox.as_str().into())]);
     let subject = subject.text(&setup.team);
     client.publish_with_reply_and_headers(subject, inbox, headers, hello.encode().into()).await?;
-    let (until, name) = (Instant::now() + ANSWER_WITHIN, stream_name(&setup.team));
+    let (until, name) = (Instant::now() + REPLY_TIMEOUT, stream_name(&setup.team));
     let mut domains = Vec::new();
     while let Ok(Some(answer)) = timeout_at(until, next(&mut answers)).await {
         if answer.status == Some(StatusCode::NO_RESPONDERS) {
             break;
         }
         // A stream with another name is one that the server's operator uses for something else.
-        let taken = serde_json::from_slice::<Taken>(&answer.payload).ok();
-        let taken = taken.filter(|taken| taken.stream == name && domains.len() < MOST);
-        domains.extend(taken.map(|taken| in_words(&taken.domain)));
+        let ack = serde_json::from_slice::<StreamAck>(&answer.payload).ok();
+        let ack = ack.filter(|ack| ack.stream == name && domains.len() < MAX_DOMAINS);
+        domains.extend(ack.map(|ack| sanitise(&ack.domain)));
     }
     // The replies arrive in any order.
     domains.sort();
@@ -61,7 +61,7 @@ pub(crate) async fn domains_of_streams(
 }
 
 /// Returns the reason if these streams must not exist. `None` if there is exactly one.
-pub(crate) fn why_not(setup: &TeamSetup, domains: &[String]) -> Option<String> {
+pub(crate) fn several_streams_error(setup: &TeamSetup, domains: &[String]) -> Option<String> {
     let name = stream_name(&setup.team);
     let named: Vec<&str> = domains.iter().map(String::as_str).filter(|domain| !domain.is_empty()).collect();
     let in_domains =
@@ -78,7 +78,7 @@ pub(crate) fn why_not(setup: &TeamSetup, domains: &[String]) -> Option<String> {
 
 /// Returns the reason why this machine must not create the team's stream on its server: streams in these domains already store
 /// its messages.
-pub(crate) fn why_not_made(setup: &TeamSetup, domains: &[String]) -> Option<String> {
+pub(crate) fn misplaced_stream_error(setup: &TeamSetup, domains: &[String]) -> Option<String> {
     let name = stream_name(&setup.team);
     let what = format!(
         "the stream {name} is not on this server, but on one that is connected to it as its hub or leaf node, and a team has \
@@ -91,6 +91,6 @@ pub(crate) fn why_not_made(setup: &TeamSetup, domains: &[String]) -> Option<Stri
 }
 
 /// Sanitises a domain for people.
-fn in_words(domain: &str) -> String {
+fn sanitise(domain: &str) -> String {
     domain.chars().filter(|character| !character.is_control()).take(40).collect()
 }

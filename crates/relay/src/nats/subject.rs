@@ -148,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_subject_is_read_as_it_was_written() {
+    fn a_subject_round_trips() {
         let audiences = [Audience::All("person"), Audience::Machine("box"), Audience::Mark, Audience::Want];
         for audience in audiences {
             let subject = TeamSubject { machine: "lap-top", scope: "0a1b", audience };
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_is_known_by_the_subject_of_its_list() {
+    fn the_subject_of_a_list_names_its_machine() {
         assert_eq!(machine_of_agents(&agents_from("t", "box"), "t"), Some("box"));
         for subject in [
             "ringer-agents.u.box",
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_of_ringer_publishes_is_no_subject() {
+    fn foreign_subjects_are_rejected() {
         for text in [
             "",
             "ringer",
@@ -194,7 +194,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_has_one_id_in_a_run_and_another_one_in_the_next() {
+    fn a_message_gets_a_new_id_in_each_run() {
         let machine = |digit: &str| MachineId::parse(&digit.repeat(32)).unwrap();
         let id = |digit: &str, run: i64| nats_message_id(&machine(digit), run, "m");
         assert_eq!(id("a", 1), id("a", 1));

@@ -3,7 +3,7 @@
 use ringer_core::message::{Mark, Tag};
 use ringer_core::{Draft, MessageId, Scope, Sender};
 use ringer_journal::IdSource;
-use ringer_relay::{Ended, Progress};
+use ringer_relay::{ConnectionEnd, Progress};
 
 use crate::machines::{Machine, connect};
 
@@ -13,7 +13,7 @@ fn texts(prefix: &str, count: usize) -> Vec<String> {
     (0..count).map(|number| format!("{prefix} {number}")).collect()
 }
 
-/// Two machines that know of each other.
+/// Returns two machines that are linked.
 fn linked() -> [Machine; 2] {
     let machines = [Machine::new("laptop"), Machine::new("box")];
     connect([&machines[0], &machines[1]], NEVER);
@@ -27,7 +27,7 @@ fn messages_go_both_ways_once_and_in_order() {
     machines[0].write(own.clone());
     machines[1].write(other.clone());
     let outcome = connect([&machines[0], &machines[1]], NEVER);
-    assert!(outcome.ends.iter().all(|end| matches!(end, Ok(Ended::Stopped | Ended::Closed))));
+    assert!(outcome.ends.iter().all(|end| matches!(end, Ok(ConnectionEnd::Stopped | ConnectionEnd::Closed))));
     assert_eq!(machines[1].texts_of("laptop"), own);
     assert_eq!(machines[0].texts_of("box"), other);
     let again = connect([&machines[0], &machines[1]], NEVER);
@@ -36,7 +36,7 @@ fn messages_go_both_ways_once_and_in_order() {
 }
 
 #[test]
-fn a_cut_after_every_frame_loses_and_doubles_nothing() {
+fn a_cut_after_every_frame_loses_and_duplicates_nothing() {
     let machines = linked();
     let (mut own, mut other) = (Vec::new(), Vec::new());
     let mut cut_after = 1;
@@ -60,7 +60,7 @@ fn a_cut_after_every_frame_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_journal_from_an_older_copy_loses_nothing_that_it_has() {
+fn a_journal_restored_from_a_copy_sends_everything_it_has() {
     let machines = linked();
     machines[1].write(texts("before", 5));
     connect([&machines[0], &machines[1]], NEVER);
@@ -81,7 +81,7 @@ fn a_journal_from_an_older_copy_loses_nothing_that_it_has() {
 }
 
 #[test]
-fn a_receiver_from_an_older_copy_gets_again_what_it_lost() {
+fn a_receiver_restored_from_a_copy_gets_lost_messages_again() {
     let machines = linked();
     machines[1].write(texts("before", 5));
     connect([&machines[0], &machines[1]], NEVER);
@@ -96,7 +96,7 @@ fn a_receiver_from_an_older_copy_gets_again_what_it_lost() {
 }
 
 #[test]
-fn a_removed_journal_begins_anew() {
+fn a_new_journal_starts_from_its_beginning() {
     let machines = linked();
     machines[1].write(texts("before", 5));
     connect([&machines[0], &machines[1]], NEVER);
@@ -107,7 +107,7 @@ fn a_removed_journal_begins_anew() {
 }
 
 #[test]
-fn nothing_is_passed_on_to_a_third_machine() {
+fn messages_are_not_forwarded_to_a_third_machine() {
     let machines = [Machine::new("laptop"), Machine::new("box"), Machine::new("other")];
     let [laptop, first, second] = [&machines[0], &machines[1], &machines[2]];
     connect([laptop, first], NEVER);
@@ -124,7 +124,7 @@ fn nothing_is_passed_on_to_a_third_machine() {
     assert_eq!((all(first), all(second)), (3, 3));
 }
 
-/// The person reads notifications on a machine.
+/// Marks notifications as read on a machine.
 fn mark_read(machine: &Machine, ids: &[&MessageId]) {
     for id in ids {
         let mut mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
@@ -133,8 +133,8 @@ fn mark_read(machine: &Machine, ids: &[&MessageId]) {
     }
 }
 
-/// What another machine marked as read here.
-fn read_on(machine: &Machine, other: &str) -> Vec<String> {
+/// Returns the messages that another machine marked as read here.
+fn marked_read_by(machine: &Machine, other: &str) -> Vec<String> {
     let messages = machine.journal().messages_after(0, usize::MAX).expect("messages");
     let marks = messages.into_iter().filter(|message| {
         message.machine.as_deref() == Some(other) && message.draft.tag == Tag::Mark(Mark::Read)
@@ -143,7 +143,7 @@ fn read_on(machine: &Machine, other: &str) -> Vec<String> {
 }
 
 #[test]
-fn what_was_read_while_the_other_machine_was_away_is_read_there() {
+fn read_marks_arrive_when_the_other_machine_reconnects() {
     let machines = [Machine::new("laptop"), Machine::new("box"), Machine::new("other")];
     let [laptop, own, third] = [&machines[0], &machines[1], &machines[2]];
     for other in [own, third] {
@@ -157,12 +157,12 @@ fn what_was_read_while_the_other_machine_was_away_is_read_there() {
     mark_read(own, &[&ids[0], &of_laptop, &of_third]);
     connect([laptop, own], NEVER);
     assert_eq!(laptop.texts_of("box"), [texts("box", 2), vec![String::new(); 2]].concat());
-    assert_eq!(read_on(laptop, "box"), [ids[0].to_string(), of_laptop.to_string()]);
+    assert_eq!(marked_read_by(laptop, "box"), [ids[0].to_string(), of_laptop.to_string()]);
 }
 
-/// `RINGER_RELAY_BACKLOG=100000` sends that many; the usual run has fewer, to be quick.
+/// `RINGER_RELAY_BACKLOG=100000` sends that many; fewer by default, to be quick.
 #[test]
-fn a_long_backlog_arrives_while_the_other_side_sends_too() {
+fn a_long_backlog_arrives_while_the_other_side_also_sends() {
     let count = std::env::var("RINGER_RELAY_BACKLOG").ok().and_then(|count| count.parse().ok());
     let machines = linked();
     let (own, other) = (texts("laptop", 200), texts("box", count.unwrap_or(3_000)));

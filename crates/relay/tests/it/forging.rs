@@ -1,10 +1,10 @@
-//! A machine that says it is another one, or takes what is not for it.
+//! A machine that claims another one's identity, or requests messages that are not for it.
 
 use std::fs;
 
 use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use ringer_journal::IdSource;
-use ringer_relay::{Ended, Error, ExchangeSetup, GivenName, MachineName};
+use ringer_relay::{ConfiguredName, ConnectionEnd, Error, ExchangeSetup, MachineName};
 
 use crate::machines::Machine;
 use crate::refusals::{hello, speak, speak_with};
@@ -18,7 +18,7 @@ fn message(id: &str, body: &str) -> String {
     )
 }
 
-/// The far end: what connects is not set there.
+/// Returns the setup of a far end, which does not configure who connects.
 fn far_end(machine: &Machine) -> ExchangeSetup {
     ExchangeSetup { is_far_end: true, name: None, ..machine.setup("box") }
 }
@@ -26,39 +26,39 @@ fn far_end(machine: &Machine) -> ExchangeSetup {
 #[test]
 fn a_link_that_leads_to_another_machine_is_refused() {
     let machine = Machine::new("laptop");
-    assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Ok(Ended::Closed)));
-    let (ended, said) = speak(&machine, &[&hello('b', "[1,1]"), START, &message("x", "forged")]);
+    assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Ok(ConnectionEnd::Closed)));
+    let (ended, output) = speak(&machine, &[&hello('b', "[1,1]"), START, &message("x", "forged")]);
     let error = ended.expect_err("refused").to_string();
     assert!(error.contains("not the one that was linked as box"), "{error}");
     assert!(error.contains("ringer relay remove box"), "{error}");
-    assert!(said.contains(r#""type":"refused""#), "{said}");
+    assert!(output.contains(r#""type":"refused""#), "{output}");
     assert_eq!(machine.texts_of("box"), [""; 0]);
-    // The person removed it, and so it may be another one.
+    // The person removed it, so another machine may take the name.
     let name = MachineName::parse("box").expect("a name");
     assert!(ringer_relay::forget_machine(&machine.home(), &mut machine.journal(), &name).expect("forgotten"));
-    assert!(matches!(speak(&machine, &[&hello('b', "[1,1]")]).0, Ok(Ended::Closed)));
+    assert!(matches!(speak(&machine, &[&hello('b', "[1,1]")]).0, Ok(ConnectionEnd::Closed)));
 }
 
 #[test]
 fn a_machine_cannot_take_the_id_of_another_one() {
     let machine = Machine::new("laptop");
-    assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Ok(Ended::Closed)));
+    assert!(matches!(speak(&machine, &[&hello('a', "[1,1]")]).0, Ok(ConnectionEnd::Closed)));
     let ended = speak_with(&machine.setup("eve"), &[&hello('a', "[1,1]")]).0;
     assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "box"), "{ended:?}");
 }
 
 #[test]
-fn machines_of_one_name_are_two_machines() {
+fn machines_with_the_same_name_are_distinct() {
     let machine = Machine::new("server");
     let setup = far_end(&machine);
     let ids = ["01890000-0000-7000-8000-00000000000a", "01890000-0000-7000-8000-00000000000b"];
     for (digit, id, body) in [('a', ids[0], "of the first"), ('b', ids[1], "of the second")] {
         let ended = speak_with(&setup, &[&hello(digit, "[1,1]"), START, &message(id, body)]).0;
-        assert!(matches!(ended, Ok(Ended::Closed)), "{ended:?}");
+        assert!(matches!(ended, Ok(ConnectionEnd::Closed)), "{ended:?}");
     }
     assert_eq!(machine.texts_of("box"), ["of the first"]);
     assert_eq!(machine.texts_of("box-2"), ["of the second"]);
-    // Each keeps its name, also if it says another one.
+    // Each keeps its name, even if it claims another one.
     let renamed = hello('b', "[1,1]").replace(r#""name":"box""#, r#""name":"box-3""#);
     let id = "01890000-0000-7000-8000-00000000000c";
     speak_with(&setup, &[&renamed, START, &message(id, "again")]).0.expect("connected");
@@ -69,11 +69,11 @@ fn machines_of_one_name_are_two_machines() {
 fn a_far_end_for_one_machine_serves_no_other() {
     let machine = Machine::new("server");
     let serving = |name: &str| {
-        let name = MachineName::parse(name).map(GivenName::of_far_end);
+        let name = MachineName::parse(name).map(ConfiguredName::for_far_end);
         ExchangeSetup { name, ..far_end(&machine) }
     };
     speak_with(&serving("ada"), &[&hello('a', "[1,1]")]).0.expect("connected");
-    // The key of eve leads to a far end for eve, whatever eve says.
+    // The key of eve leads to a far end for eve, whatever eve claims.
     for purpose in ["exchange", "introduce"] {
         let hello = hello('a', "[1,1]").replace(r#""name""#, &format!(r#""purpose":"{purpose}","name""#));
         let ended = speak_with(&serving("eve"), &[&hello]).0;
@@ -97,24 +97,24 @@ fn a_far_end_for_one_machine_serves_no_other() {
     }
 }
 
-/// A link of the settings with this name, which leads to the box.
+/// Returns a configured link to the box with this name.
 fn link_to_box(machine: &Machine, name: &str, links: &[&str]) -> ExchangeSetup {
     let command = ["ssh", "box"].map(str::to_owned);
     let links = links.iter().map(|link| (*link).to_owned()).collect();
-    let name = MachineName::parse(name).map(|name| GivenName::of_link(name, &command, links));
+    let name = MachineName::parse(name).map(|name| ConfiguredName::for_link(name, &command, links));
     ExchangeSetup { name, ..machine.setup("box") }
 }
 
 #[test]
-fn a_link_can_be_called_otherwise_later() {
+fn a_link_can_be_renamed() {
     let machine = Machine::new("laptop");
     let id = "01890000-0000-7000-8000-00000000000a";
     let before = [&hello('a', "[1,1]"), START, &message(id, "before")];
     speak_with(&link_to_box(&machine, "box", &["box"]), &before).0.expect("connected");
-    // While the settings have a link of that name, it is that link's.
+    // A configured link owns its name.
     let ended = speak_with(&link_to_box(&machine, "build", &["box", "build"]), &[&hello('a', "[1,1]")]).0;
     assert!(matches!(ended, Err(Error::KnownAs { ref known }) if known == "box"), "{ended:?}");
-    // A name that another machine has is not taken from it.
+    // A name in use by another machine is not reassigned.
     speak_with(&machine.setup("vm"), &[&hello('b', "[1,1]")]).0.expect("connected");
     let ended = speak_with(&link_to_box(&machine, "vm", &["vm"]), &[&hello('a', "[1,1]")]).0;
     assert!(matches!(ended, Err(Error::OtherMachine { .. })), "{ended:?}");
@@ -127,7 +127,7 @@ fn a_link_can_be_called_otherwise_later() {
 }
 
 #[test]
-fn what_waits_for_an_agent_of_a_link_that_is_renamed_still_comes_to_it() {
+fn messages_for_an_agent_survive_renaming_its_link() {
     let machine = Machine::new("laptop");
     speak_with(&link_to_box(&machine, "box", &["box"]), &[&hello('a', "[1,1]")]).0.expect("connected");
     let mut draft =
@@ -135,31 +135,34 @@ fn what_waits_for_an_agent_of_a_link_that_is_renamed_still_comes_to_it() {
     draft.recipient = Recipient::parse("agent:worker-1@box").expect("a recipient");
     machine.journal().append(&draft, &IdSource::now()).expect("it is stored");
     let want = r#"{"type":"want","after":null}"#;
-    let said = speak_with(&link_to_box(&machine, "build", &["build"]), &[&hello('a', "[1,1]"), want]).1;
-    assert!(said.contains(r#""recipient":"agent:worker-1""#) && said.contains("look at the tests"), "{said}");
+    let output = speak_with(&link_to_box(&machine, "build", &["build"]), &[&hello('a', "[1,1]"), want]).1;
+    assert!(
+        output.contains(r#""recipient":"agent:worker-1""#) && output.contains("look at the tests"),
+        "{output}"
+    );
 }
 
 #[test]
-fn what_a_machine_calls_itself_gives_way_to_the_settings() {
+fn a_configured_name_overrides_the_name_a_machine_claims() {
     let machine = Machine::new("laptop");
     speak_with(&far_end(&machine), &[&hello('a', "[1,1]")]).0.expect("connected");
     machine.write(["confirmed".to_owned()]);
     let want = r#"{"type":"want","after":null}"#;
-    let said = speak_with(&far_end(&machine), &[&hello('a', "[1,1]"), want]).1;
-    let end = said.lines().find_map(|line| Some(line.split_once(r#""end":"#)?.1.split_once('}')?.0));
+    let output = speak_with(&far_end(&machine), &[&hello('a', "[1,1]"), want]).1;
+    let end = output.lines().find_map(|line| Some(line.split_once(r#""end":"#)?.1.split_once('}')?.0));
     let stored = format!(r#"{{"type":"stored","end":{}}}}}"#, end.expect("a place"));
     speak_with(&far_end(&machine), &[&hello('a', "[1,1]"), want, &stored]).0.expect("stored");
     machine.write(["not confirmed".to_owned()]);
-    // A link to a machine that says this id gets what waits for it, and nothing older.
+    // A link to a machine that claims this id gets the waiting messages, and nothing older.
     let want = r#"{"type":"want","after":{"generation":"g","seq":0}}"#;
-    let said = speak_with(&machine.setup("build"), &[&hello('a', "[1,1]"), want]).1;
-    assert!(said.contains("not confirmed") && !said.contains(r#""body":"confirmed""#), "{said}");
+    let output = speak_with(&machine.setup("build"), &[&hello('a', "[1,1]"), want]).1;
+    assert!(output.contains("not confirmed") && !output.contains(r#""body":"confirmed""#), "{output}");
     assert_eq!(machine.journal().machine_id_of("build").expect("a journal"), Some("a".repeat(32)));
     assert_eq!(machine.journal().machine_id_of("box").expect("a journal"), None);
 }
 
 #[test]
-fn what_was_written_before_the_link_is_not_sent() {
+fn messages_from_before_the_link_are_not_sent() {
     let machine = Machine::new("laptop");
     machine.write(["a secret".to_owned()]);
     speak(&machine, &[&hello('a', "[1,1]")]).0.expect("connected");
@@ -167,29 +170,29 @@ fn what_was_written_before_the_link_is_not_sent() {
     let generation = machine.journal().generation().expect("a generation");
     for asked in [generation.as_str(), "another"] {
         let want = format!(r#"{{"type":"want","after":{{"generation":"{asked}","seq":0}}}}"#);
-        let said = speak(&machine, &[&hello('a', "[1,1]"), &want]).1;
-        assert!(said.contains("for the box") && !said.contains("a secret"), "{said}");
+        let output = speak(&machine, &[&hello('a', "[1,1]"), &want]).1;
+        assert!(output.contains("for the box") && !output.contains("a secret"), "{output}");
     }
-    // A new journal was written after the link was made: nothing of it is left out.
+    // The new journal was written after the link was created, so everything in it is sent.
     machine.restore(&[]);
     machine.write(["in a new journal".to_owned()]);
     let want = format!(r#"{{"type":"want","after":{{"generation":"{generation}","seq":2}}}}"#);
-    let said = speak(&machine, &[&hello('a', "[1,1]"), &want]).1;
-    assert!(said.contains("in a new journal"), "{said}");
+    let output = speak(&machine, &[&hello('a', "[1,1]"), &want]).1;
+    assert!(output.contains("in a new journal"), "{output}");
 }
 
 #[test]
 fn the_id_of_a_message_of_this_machine_is_refused() {
     let machine = Machine::new("laptop");
     let id = machine.write(["own".to_owned()]).remove(0);
-    let said = speak(&machine, &[&hello('a', "[1,1]"), START, &message(id.as_str(), "forged")]).1;
-    assert!(said.contains(r#""type":"stored""#), "it does not come again: {said}");
+    let output = speak(&machine, &[&hello('a', "[1,1]"), START, &message(id.as_str(), "forged")]).1;
+    assert!(output.contains(r#""type":"stored""#), "it does not come again: {output}");
     let messages = machine.journal().messages_after(0, usize::MAX).expect("messages");
     assert_eq!(messages.len(), 1);
 }
 
 #[test]
-fn a_mark_on_what_is_gone_is_not_counted_as_refused() {
+fn a_mark_on_a_pruned_message_is_not_counted_as_refused() {
     let machine = Machine::new("laptop");
     let id = "01890000-0000-7000-8000-00000000000d";
     let mark = message(id, "").replace(r#""tag":"status""#, &format!(r#""tag":"mark-read","key":"{id}""#));
@@ -208,24 +211,24 @@ fn a_mark_on_what_is_gone_is_not_counted_as_refused() {
 }
 
 #[test]
-fn what_a_third_machine_asks_is_not_answered_here() {
+fn prompts_of_a_third_machine_cannot_be_answered_here() {
     let machine = Machine::new("server");
     let own = machine.write(["a question".to_owned()]).remove(0);
     let third = "01890000-0000-7000-8000-00000000000e";
     speak(&machine, &[&hello('b', "[1,1]"), START, &message(third, "of a third")]).0.expect("connected");
     let setup = ExchangeSetup {
-        give_answer: Some(|_| ringer_relay::Answered { text: "given".to_owned(), ..Default::default() }),
+        give_answer: Some(|_| ringer_relay::AnswerOutput { text: "given".to_owned(), ..Default::default() }),
         ..far_end(&machine)
     };
     let hello = hello('a', "[1,1]").replace(r#""name""#, r#""purpose":"answer","may_answer":true,"name""#);
     let answer = |id: &str| format!(r#"{{"type":"answer","message":"{id}","words":["yes"]}}"#);
-    let said = speak_with(&setup, &[&hello, &answer(own.as_str())]).1;
-    assert!(said.contains("given"), "{said}");
-    let said = speak_with(&setup, &[&hello, &answer(third)]).1;
-    assert!(said.contains("the question is of another machine") && !said.contains("given"), "{said}");
+    let output = speak_with(&setup, &[&hello, &answer(own.as_str())]).1;
+    assert!(output.contains("given"), "{output}");
+    let output = speak_with(&setup, &[&hello, &answer(third)]).1;
+    assert!(output.contains("the question is of another machine") && !output.contains("given"), "{output}");
 }
 
-/// A clone of a repository, and a message about it.
+/// Creates a clone of a repository, and a message about it.
 fn write_in_clone(machine: &Machine, directory: &std::path::Path, body: &str) {
     let mut draft = Draft::new(Scope::global(), Sender::system(), Kind::Status, body).expect("a draft");
     draft.origin.cwd = directory.to_str().map(str::to_owned);
@@ -233,7 +236,7 @@ fn write_in_clone(machine: &Machine, directory: &std::path::Path, body: &str) {
 }
 
 #[test]
-fn no_password_of_a_remote_leaves_the_machine() {
+fn passwords_in_remotes_are_not_sent() {
     let machine = Machine::new("laptop");
     speak(&machine, &[&hello('a', "[1,1]")]).0.expect("connected");
     let clone = machine.home().path().join("api");
@@ -244,21 +247,21 @@ fn no_password_of_a_remote_leaves_the_machine() {
     let config = "[remote \"origin\"]\n\turl = https://ada:secret@github.com/org/api.git?token=secret\n";
     fs::write(clone.join(".git/config"), config).expect("a file");
     write_in_clone(&machine, &clone, "the tests are red");
-    let said = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
+    let output = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
     assert!(
-        said.contains("the tests are red") && said.contains(r#""repository":"github.com/org/api""#),
-        "{said}"
+        output.contains("the tests are red") && output.contains(r#""repository":"github.com/org/api""#),
+        "{output}"
     );
-    assert!(!said.contains("secret") && !said.contains("ada"), "{said}");
+    assert!(!output.contains("secret") && !output.contains("ada"), "{output}");
 }
 
 #[test]
-fn a_directory_that_hangs_holds_up_no_message() {
+fn a_hanging_directory_blocks_no_message() {
     let Some(hanging) = test_support::HangingDirectory::new() else { return };
     let machine = Machine::new("laptop");
     speak(&machine, &[&hello('a', "[1,1]")]).0.expect("connected");
     write_in_clone(&machine, &hanging.path().join("api"), "from a share");
     machine.write(["from elsewhere".to_owned()]);
-    let said = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
-    assert!(said.contains("from a share") && said.contains("from elsewhere"), "{said}");
+    let output = speak(&machine, &[&hello('a', "[1,1]"), r#"{"type":"want","after":null}"#]).1;
+    assert!(output.contains("from a share") && output.contains("from elsewhere"), "{output}");
 }

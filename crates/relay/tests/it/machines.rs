@@ -1,4 +1,4 @@
-//! Machines with a home of their own, and the wire between two of them.
+//! Machines with their own homes, and the connection between two of them.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
@@ -10,7 +10,7 @@ use std::thread;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
 use ringer_relay::{
-    Ended, Error, Exchange, ExchangeSetup, GivenName, MachineId, MachineName, Pipes, Progress,
+    ConfiguredName, ConnectionEnd, Error, Exchange, ExchangeSetup, MachineId, MachineName, Pipes, Progress,
     RepositoryNames,
 };
 use tempfile::TempDir;
@@ -37,7 +37,7 @@ impl Machine {
         Journal::open(&self.home()).expect("a journal")
     }
 
-    /// Writes messages. Gives their ids.
+    /// Writes messages. Returns their ids.
     pub(crate) fn write(&self, texts: impl IntoIterator<Item = String>) -> Vec<MessageId> {
         let mut journal = self.journal();
         let write = |text: String| {
@@ -47,14 +47,14 @@ impl Machine {
         texts.into_iter().map(write).collect()
     }
 
-    /// The texts of another machine, in the order in which they came.
+    /// The texts of another machine, in order of arrival.
     pub(crate) fn texts_of(&self, machine: &str) -> Vec<String> {
         let messages = self.journal().messages_after(0, usize::MAX).expect("messages");
         let of_it = messages.into_iter().filter(|message| message.machine.as_deref() == Some(machine));
         of_it.map(|message| message.draft.body).collect()
     }
 
-    /// A link over ssh to the machine of that name.
+    /// Returns the setup of an ssh link to the machine with that name.
     pub(crate) fn setup(&self, other: &str) -> ExchangeSetup {
         let command = ["ssh", other].map(str::to_owned);
         let name = MachineName::parse(other).expect("a name");
@@ -62,7 +62,7 @@ impl Machine {
             home: self.home(),
             program: "1.0".to_owned(),
             is_far_end: false,
-            name: Some(GivenName::of_link(name, &command, Vec::new())),
+            name: Some(ConfiguredName::for_link(name, &command, Vec::new())),
             give_answer: None,
             may_answer: false,
             may_reach_lead: false,
@@ -70,7 +70,7 @@ impl Machine {
         }
     }
 
-    /// Whether the other machine is known here, and everything is stored that it wrote.
+    /// Returns true if the other machine is known here and all its messages are stored.
     fn has_all(&self, other: &Self) -> Option<bool> {
         let id = MachineId::of(&other.home()).ok()?;
         let (mut own, mut its) = (self.journal(), other.journal());
@@ -81,14 +81,14 @@ impl Machine {
         Some(is_same && stored.id.as_deref() == Some(last.id.as_str()))
     }
 
-    /// Copies the files of the journal as they are.
+    /// Copies the files of the journal.
     pub(crate) fn copy(&self) -> Vec<(std::path::PathBuf, Vec<u8>)> {
         drop(self.journal().checkpoint());
         let files = ["ringer.db", "ringer.db-wal"].map(|name| self.home().path().join(name));
         files.into_iter().filter_map(|path| Some((path.clone(), std::fs::read(path).ok()?))).collect()
     }
 
-    /// Puts the files back.
+    /// Restores the files.
     pub(crate) fn restore(&self, files: &[(std::path::PathBuf, Vec<u8>)]) {
         for name in ["ringer.db", "ringer.db-wal", "ringer.db-shm"] {
             let _ = std::fs::remove_file(self.home().path().join(name));
@@ -99,17 +99,17 @@ impl Machine {
     }
 }
 
-/// How long a connection may take to store everything, with the longest backlog.
-const TAKES_AT_MOST: std::time::Duration = std::time::Duration::from_mins(10);
+/// Time limit for a connection to store everything, with the longest backlog.
+const CONNECTION_TIMEOUT: std::time::Duration = std::time::Duration::from_mins(10);
 
-/// What came of a connection, at both of its ends.
+/// The results of a connection at both ends.
 pub(crate) struct Outcome {
-    pub(crate) ends: [Result<Ended, Error>; 2],
+    pub(crate) ends: [Result<ConnectionEnd, Error>; 2],
     pub(crate) frames: usize,
     pub(crate) progress: [Vec<Progress>; 2],
 }
 
-/// Connects two machines until everything is stored that there is, or until that many frames went over the wire.
+/// Connects two machines until everything is stored, or until `cut_after` frames were transferred.
 pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
     let frames = Arc::new(AtomicUsize::new(0));
     let (one, wire_one) = UnixStream::pair().expect("a socket");
@@ -137,7 +137,7 @@ pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
             scope.spawn(|| run(&setups[1], &two, &mut second)),
         ];
         let over = || ends.iter().any(thread::ScopedJoinHandle::is_finished);
-        test_support::until_within(TAKES_AT_MOST, "everything is stored, or the wire is cut", || {
+        test_support::until_within(CONNECTION_TIMEOUT, "everything is stored, or the wire is cut", || {
             over() || is_done()
         });
         let _ = (&stop.1).write(&[0]);
@@ -152,7 +152,7 @@ pub(crate) fn connect(machines: [&Machine; 2], cut_after: usize) -> Outcome {
     Outcome { ends, frames: frames.load(Ordering::SeqCst), progress: [first, second] }
 }
 
-/// Passes frames on, until that many went over the wire in both directions.
+/// Forwards frames until `cut_after` were transferred in both directions.
 fn forward(from: &UnixStream, mut to: &UnixStream, frames: &AtomicUsize, cut_after: usize) {
     let mut lines = BufReader::new(from);
     let mut line = Vec::new();

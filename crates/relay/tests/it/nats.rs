@@ -6,11 +6,11 @@ use ringer_journal::IdSource;
 use test_support::{NatsServer, until, until_within};
 
 use crate::raw;
-use crate::team::{Member, SETTLES_WITHIN};
+use crate::team::{Member, RECOVERY_TIMEOUT};
 use crate::wire::Wire;
 
 #[test]
-fn messages_go_to_all_machines_once_and_in_order() {
+fn all_machines_get_messages_once_and_in_order() {
     let server = NatsServer::start();
     let members = ["laptop", "box", "vm"].map(|name| Member::connected(&server, name));
     let texts: Vec<Vec<String>> = members.iter().map(|member| member.write("first", 40)).collect();
@@ -39,7 +39,7 @@ fn a_day_offline_is_caught_up() {
 }
 
 #[test]
-fn a_server_that_is_killed_in_a_burst_loses_and_doubles_nothing() {
+fn a_server_killed_in_a_burst_loses_and_duplicates_nothing() {
     let mut server = NatsServer::start();
     let members = ["laptop", "box"].map(|name| Member::connected(&server, name));
     let mut texts = [Vec::new(), Vec::new()];
@@ -58,12 +58,12 @@ fn a_server_that_is_killed_in_a_burst_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn what_an_emptied_server_forgot_is_published_again() {
+fn messages_of_an_emptied_server_are_republished() {
     let mut server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("known", 30);
     vm.until_has_all(&laptop, &texts);
-    // The server has these and acknowledged them, and the other machine has not read them.
+    // The server has acknowledged these, and the other machine has not read them.
     vm.stop();
     texts.extend(laptop.write("unread", 50));
     until("the server has all", || {
@@ -82,7 +82,7 @@ fn what_an_emptied_server_forgot_is_published_again() {
 }
 
 #[test]
-fn what_a_server_lost_of_its_last_moments_is_published_again() {
+fn recent_messages_that_a_server_lost_are_republished() {
     let mut server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("synced", 20);
@@ -106,7 +106,7 @@ fn what_a_server_lost_of_its_last_moments_is_published_again() {
 }
 
 #[test]
-fn what_was_old_when_a_server_lost_it_is_published_again() {
+fn old_messages_that_a_server_lost_are_republished() {
     let mut server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     // Written a week ago, while this machine had no connection.
@@ -127,7 +127,7 @@ fn what_was_old_when_a_server_lost_it_is_published_again() {
     copy(&server.store(), &synced);
     server.run();
     texts.push(write("acknowledged and not synced"));
-    until_within(SETTLES_WITHIN, "the server has it", all_arrived);
+    until_within(RECOVERY_TIMEOUT, "the server has it", all_arrived);
     server.kill();
     server.wipe();
     copy(&synced, &server.store());
@@ -137,20 +137,20 @@ fn what_was_old_when_a_server_lost_it_is_published_again() {
 }
 
 #[test]
-fn what_another_stream_had_comes_to_machines_that_were_away_meanwhile() {
+fn machines_that_were_away_get_messages_of_another_stream() {
     let mut server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("with its disk", 5);
     vm.until_has_all(&laptop, &texts);
     vm.stop();
     server.kill();
-    // The server is started without its disk, makes another stream there, and is given its disk back.
+    // The server is started without its disk, creates another stream, and then gets its disk back.
     let disk = server.directory().join("disk");
     std::fs::rename(server.store(), &disk).expect("the disk is away");
     server.run();
     texts.extend(laptop.write("without its disk", 5));
     let all_arrived = || laptop.machine.journal().export_lag("nats:t").expect("a journal") == Some(0);
-    until_within(SETTLES_WITHIN, "the server has all", all_arrived);
+    until_within(RECOVERY_TIMEOUT, "the server has all", all_arrived);
     // It has never seen the first stream.
     let other = Member::connected(&server, "box");
     let others = other.write("joined without the disk", 5);
@@ -171,7 +171,7 @@ fn copy(from: &std::path::Path, to: &std::path::Path) {
 }
 
 #[test]
-fn a_machine_without_a_way_to_the_server_loses_and_doubles_nothing() {
+fn a_disconnected_machine_loses_and_duplicates_nothing() {
     let server = NatsServer::start();
     let wire = Wire::to(server.port());
     let mut laptop = Member::new(&server, "laptop", false);
@@ -196,7 +196,7 @@ fn a_machine_without_a_way_to_the_server_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_message_that_is_published_twice_or_in_another_order_is_stored_once() {
+fn repeated_and_reordered_messages_are_stored_once() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let payloads: Vec<String> =
@@ -211,7 +211,7 @@ fn a_message_that_is_published_twice_or_in_another_order_is_stored_once() {
 }
 
 #[test]
-fn what_a_machine_may_not_say_is_refused_and_counted() {
+fn forbidden_messages_are_refused_and_counted() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let long = raw::message(4, "default", &"x".repeat(600_000));
@@ -233,7 +233,7 @@ fn what_a_machine_may_not_say_is_refused_and_counted() {
 }
 
 #[test]
-fn a_full_server_takes_the_rest_once_it_has_room() {
+fn a_full_server_accepts_the_rest_once_it_has_room() {
     let mut server = NatsServer::start();
     let (laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("fits", 3);
@@ -262,14 +262,14 @@ fn a_server_whose_disk_is_full_loses_nothing() {
     let text = "x".repeat(20_000);
     let texts = laptop.write(&text, 200);
     laptop.until_failed();
-    // It begins with an empty disk.
+    // It starts with an empty disk.
     server.set_disk(None);
     server.run();
     vm.until_has_all(&laptop, &texts);
 }
 
 #[test]
-fn a_removed_journal_begins_anew_and_what_was_before_the_team_stays_here() {
+fn a_new_journal_is_published_and_messages_from_before_the_team_stay_local() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let mut vm = Member::new(&server, "vm", false);
@@ -286,7 +286,7 @@ fn a_removed_journal_begins_anew_and_what_was_before_the_team_stays_here() {
 }
 
 #[test]
-fn marks_on_everything_that_become_thousands_hold_up_nothing() {
+fn bulk_marks_that_expand_to_thousands_block_nothing() {
     const NOTICES: usize = 500;
     let server = NatsServer::start();
     let mut members = ["laptop", "vm"].map(|name| Member::new(&server, name, false));
@@ -297,7 +297,7 @@ fn marks_on_everything_that_become_thousands_hold_up_nothing() {
     }
     let [laptop, vm] = &mut members;
     laptop.until_has(vm, &vm.write("notice", NOTICES));
-    // All of them are read at once, and are more publications than the client lets wait for their answers.
+    // All of them are read at once, and exceed the client's limit of unacknowledged publications.
     laptop.stop();
     let mut mark = Draft::tagged(Scope::global(), Sender::system(), Tag::Mark(Mark::Read), "");
     mark.key = Some("all".to_owned());
@@ -307,17 +307,17 @@ fn marks_on_everything_that_become_thousands_hold_up_nothing() {
     }
     let after = laptop.write("after the marks", 1);
     laptop.start();
-    until_within(SETTLES_WITHIN, "what follows comes", || vm.has_of(laptop).contains(&after[0]));
+    until_within(RECOVERY_TIMEOUT, "what follows comes", || vm.has_of(laptop).contains(&after[0]));
     assert!(vm.has_of(laptop).len() > NOTICES, "a mark on each has come");
 }
 
 #[test]
-fn a_team_that_is_removed_while_it_is_connected_is_not_noted_again() {
+fn a_team_removed_while_connected_stays_removed() {
     let server = NatsServer::start();
     let (laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let texts = laptop.write("before", 5);
     vm.until_has(&laptop, &texts);
     laptop.forget_team();
     laptop.write("after", 1);
-    until_within(SETTLES_WITHIN, "the connection ends", || laptop.has_logged("t was removed"));
+    until_within(RECOVERY_TIMEOUT, "the connection ends", || laptop.has_logged("t was removed"));
 }

@@ -1,4 +1,4 @@
-//! Who is let in by a server, and what a machine may do there.
+//! Authentication and permissions at a server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -32,7 +32,7 @@ fn the_permissions_of_the_docs_are_enough() {
 }
 
 #[test]
-fn a_machine_cannot_speak_as_another_one() {
+fn a_machine_cannot_publish_as_another_one() {
     let server = NatsServer::of_team(TEAM);
     let mut laptop = Member::new(&server, "laptop", true);
     laptop.start();
@@ -50,7 +50,7 @@ fn a_machine_cannot_speak_as_another_one() {
 }
 
 #[test]
-fn a_machine_that_takes_the_name_of_another_one_is_told() {
+fn a_renamed_machine_learns_that_the_name_is_taken() {
     let server = NatsServer::of_team(TEAM);
     let mut eve = Member::new(&server, "eve", true);
     eve.change(|_, team| team.machine = Some("laptop".to_owned()));
@@ -60,7 +60,7 @@ fn a_machine_that_takes_the_name_of_another_one_is_told() {
 }
 
 #[test]
-fn a_name_that_is_taken_is_told() {
+fn a_taken_name_is_reported() {
     let server = NatsServer::start();
     let _laptop = Member::connected(&server, "laptop");
     let mut other = Member::new(&server, "laptop", false);
@@ -70,7 +70,7 @@ fn a_name_that_is_taken_is_told() {
 }
 
 #[test]
-fn who_has_no_credentials_is_not_let_in() {
+fn a_machine_without_credentials_is_rejected() {
     let server = NatsServer::of_team(TEAM);
     let mut stranger = Member::new(&server, "laptop", false);
     stranger.start();
@@ -79,7 +79,7 @@ fn who_has_no_credentials_is_not_let_in() {
 }
 
 #[test]
-fn credentials_that_others_can_read_are_not_used() {
+fn credentials_readable_by_others_are_rejected() {
     let server = NatsServer::of_team(TEAM);
     let mut laptop = Member::new(&server, "laptop", true);
     let path = laptop.machine.home().path().join("nkey");
@@ -90,7 +90,7 @@ fn credentials_that_others_can_read_are_not_used() {
 }
 
 #[test]
-fn a_jwt_lets_a_machine_in() {
+fn a_machine_authenticates_with_a_jwt() {
     let operator = fs::read_to_string(fixture("operator.conf")).expect("a file");
     let server = NatsServer::with_settings(&operator);
     let mut laptop = Member::new(&server, "laptop", false);

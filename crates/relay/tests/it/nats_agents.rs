@@ -1,4 +1,4 @@
-//! The agents of the other machines of a team: what is listed, until when, and what no machine can make up.
+//! The lists of agents of a team's other machines: their contents, their validity, and forged lists.
 
 use ringer_core::Scope;
 use ringer_core::agent::{AgentState, Authority, Signal};
@@ -10,10 +10,10 @@ use ringer_relay::{LinkState, MachineAgents};
 use test_support::{NATS_USERS, NatsServer, until, until_within};
 
 use crate::raw;
-use crate::team::{Member, SETTLES_WITHIN, TEAM};
+use crate::team::{Member, RECOVERY_TIMEOUT, TEAM};
 
 impl Member {
-    /// An agent here is in a state from now on.
+    /// Sets the state of an agent here.
     fn set_agent(&self, id: &str, name: Option<&str>, state: AgentState) {
         let info = AgentInfo::new(Agent::new(id).expect("an agent"), "claude", id, Scope::global());
         let mut journal = self.machine.journal();
@@ -41,13 +41,13 @@ impl Member {
         }
     }
 
-    /// What is listed of another machine.
+    /// Returns the list of another machine.
     fn lists(&self, machine: &str) -> Option<MachineAgents> {
         let name = format!("{machine}.{TEAM}");
         MachineAgents::all(&self.machine.home()).into_iter().find(|told| told.machine == name)
     }
 
-    /// The states of the agents of another machine, if that is there.
+    /// Returns the states of another machine's agents, if it is connected.
     fn states(&self, machine: &str) -> Vec<(String, String)> {
         let told = self.lists(machine).filter(|told| told.is_connected);
         let agents = told.map(|told| told.agents).unwrap_or_default();
@@ -58,7 +58,9 @@ impl Member {
     fn until_lists(&self, machine: &str, states: &[(&str, &str)]) {
         let states: Vec<_> =
             states.iter().map(|(id, state)| ((*id).to_owned(), (*state).to_owned())).collect();
-        until_within(SETTLES_WITHIN, &format!("{machine} has {states:?}"), || self.states(machine) == states);
+        until_within(RECOVERY_TIMEOUT, &format!("{machine} has {states:?}"), || {
+            self.states(machine) == states
+        });
     }
 }
 
@@ -73,14 +75,14 @@ fn agent(id: &str) -> String {
 }
 
 #[test]
-fn agents_are_listed_with_their_machine_and_follow_it() {
+fn agents_are_listed_with_their_machine_and_updated() {
     let server = NatsServer::of_team(TEAM);
     let [mut laptop, mut other] = ["laptop", "box"].map(|name| Member::new(&server, name, true));
     laptop.set_agent("claude-1", Some("worker-1"), AgentState::Working);
     laptop.start();
     laptop.until_connected();
     other.start();
-    // One that comes later asks for what there is.
+    // A machine that joins later requests the existing lists.
     other.until_lists("laptop", &[("claude-1@laptop.t", "working")]);
     let told = other.lists("laptop").expect("a list");
     let found = &told.agents[0];
@@ -103,14 +105,16 @@ fn agents_of_a_machine_without_a_connection_have_no_state() {
     other.set_agent("claude-1", None, AgentState::Working);
     laptop.until_lists("box", &[("claude-1@box.t", "working")]);
     server.kill();
-    until_within(SETTLES_WITHIN, "it is not connected", || {
+    until_within(RECOVERY_TIMEOUT, "it is not connected", || {
         laptop.lists("box").is_some_and(|told| !told.is_connected && told.agents.len() == 1)
     });
     server.run();
     laptop.until_lists("box", &[("claude-1@box.t", "working")]);
-    // Its hub ends, and says so.
+    // Its hub exits and announces that.
     other.stop();
-    until_within(SETTLES_WITHIN, "it is gone", || laptop.lists("box").is_some_and(|told| !told.is_connected));
+    until_within(RECOVERY_TIMEOUT, "it is gone", || {
+        laptop.lists("box").is_some_and(|told| !told.is_connected)
+    });
     assert_eq!(laptop.status().state, LinkState::Connected);
     other.start();
     laptop.until_lists("box", &[("claude-1@box.t", "working")]);
@@ -119,7 +123,7 @@ fn agents_of_a_machine_without_a_connection_have_no_state() {
 }
 
 #[test]
-fn a_server_that_does_not_allow_lists_carries_the_rest() {
+fn a_server_that_forbids_lists_still_carries_messages() {
     let server = NatsServer::of_team_without_lists(TEAM);
     let mut members = ["laptop", "box"].map(|name| Member::new(&server, name, true));
     for member in &mut members {
@@ -144,21 +148,22 @@ fn a_machine_of_an_older_version_is_in_the_team_without_a_list() {
     laptop.set_agent("claude-1", None, AgentState::Working);
     let hello = [raw::message(1, "default", "from an older version")];
     raw::run(raw::publish(&server.url(), None, "ringer.t.old.global.default", &hello)).expect("published");
-    until_within(SETTLES_WITHIN, "its message comes", || !laptop.machine.texts_of("old.t").is_empty());
+    until_within(RECOVERY_TIMEOUT, "its message comes", || !laptop.machine.texts_of("old.t").is_empty());
     assert!(laptop.lists("old").is_none());
 }
 
 #[test]
-fn what_a_list_may_not_say_is_left_out() {
+fn forbidden_entries_of_a_list_are_left_out() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let linked = laptop.machine.journal().name_machine("m1", "linked.t", &NameSource::Machine);
     assert_eq!(linked.expect("a name"), NamingResult::Named);
-    let tell =
-        |subject: &str, payloads: &[String]| raw::run(raw::tell(&server.url(), None, subject, payloads));
+    let tell = |subject: &str, payloads: &[String]| {
+        raw::run(raw::publish_core(&server.url(), None, subject, payloads))
+    };
     let long = agent(&"x".repeat(300));
     let many: Vec<String> = (0..2_000).map(|number| agent(&format!("a{number}"))).collect();
-    // None of these counts: another team, a name that is none, the name of a machine that is linked, this machine itself.
+    // All of these are ignored: another team, an invalid name, the name of a linked machine, this machine itself.
     for machine in ["u.eve", "t.e@ve", "t.linked", "t.laptop", "t.eve.more"] {
         tell(&format!("ringer-agents.{machine}"), &[list(60, &agent("claude-1"))]);
     }
@@ -182,7 +187,7 @@ fn what_a_list_may_not_say_is_left_out() {
     tell("ringer-agents.t.eve", &[list(60, &agents).replacen("\"sent_ms\":", "\"sent_ms\":-", 1)]);
     laptop.until_lists("eve", &[("claude-1@eve.t", "working"), ("claude-3@eve.t", "working")]);
     assert_eq!(MachineAgents::all(&laptop.machine.home()).len(), 1);
-    // More agents than a machine may tell of.
+    // More agents than a list may have.
     tell("ringer-agents.t.eve", &[list(60, &many.join(","))]);
     until("the list is as long as it may be", || {
         laptop.lists("eve").is_some_and(|told| told.agents.len() == 256 && told.unlisted == 2_000 - 256)
@@ -191,7 +196,7 @@ fn what_a_list_may_not_say_is_left_out() {
 }
 
 #[test]
-fn a_list_holds_as_long_as_its_machine_says_and_no_machine_speaks_for_another() {
+fn a_list_is_valid_as_long_as_stated_and_cannot_be_forged() {
     let server = NatsServer::of_team(TEAM);
     let mut laptop = Member::new(&server, "laptop", true);
     laptop.start();
@@ -199,11 +204,11 @@ fn a_list_holds_as_long_as_its_machine_says_and_no_machine_speaks_for_another() 
     let eve = NATS_USERS.into_iter().find(|user| user.machine == "eve").expect("a user");
     let tell = |machine: &str| {
         let subject = format!("ringer-agents.{TEAM}.{machine}");
-        raw::run(raw::tell(&server.url(), Some(eve.seed), &subject, &[list(2, &agent("claude-1"))]));
+        raw::run(raw::publish_core(&server.url(), Some(eve.seed), &subject, &[list(2, &agent("claude-1"))]));
     };
     tell("box");
-    // It holds for two seconds only: a test that is held up for longer would not see it.
-    until_within(SETTLES_WITHIN, "eve is listed", || {
+    // It is valid for two seconds only: a test that stalls for longer would not see it.
+    until_within(RECOVERY_TIMEOUT, "eve is listed", || {
         tell("eve");
         laptop.states("eve") == [("claude-1@eve.t".to_owned(), "working".to_owned())]
     });
@@ -229,6 +234,6 @@ fn a_hundred_machines_that_connect_together_know_each_other() {
         told.iter().filter(|told| told.is_connected && told.agents.len() == 1).count()
     };
     for member in &members {
-        until_within(SETTLES_WITHIN, "all others are listed", || listed(member) == MACHINES - 1);
+        until_within(RECOVERY_TIMEOUT, "all others are listed", || listed(member) == MACHINES - 1);
     }
 }

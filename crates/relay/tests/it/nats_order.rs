@@ -1,4 +1,4 @@
-//! The messages of a machine keep their order, whatever becomes of connections on the way.
+//! The messages of a machine keep their order, whatever happens to connections.
 
 use async_nats::jetstream::stream::{Config, RetentionPolicy};
 use test_support::{NatsServer, until};
@@ -9,7 +9,7 @@ use crate::wire::Wire;
 
 const LAPTOP: &str = "ringer-laptop";
 
-/// A machine that is connected over a wire.
+/// Returns a machine that is connected through a proxy.
 fn connected_over(wire: &Wire, server: &NatsServer, name: &'static str) -> Member {
     let mut member = Member::new(server, name, false);
     member.change(|_, team| team.urls = vec![wire.url()]);
@@ -18,14 +18,14 @@ fn connected_over(wire: &Wire, server: &NatsServer, name: &'static str) -> Membe
     member
 }
 
-/// Waits until the server has sent so many messages to the laptop that this has not acknowledged.
+/// Waits until the laptop has this number of unacknowledged messages.
 fn until_on_their_way(server: &NatsServer, count: usize) {
     until("they are on their way", || {
         raw::run(raw::consumer_info(&server.url(), LAPTOP)).num_ack_pending == count
     });
 }
 
-/// Cuts the connection of the laptop while messages are on their way to it.
+/// Cuts the connection of the laptop while messages to it are in flight.
 fn cut_on_the_way(server: &NatsServer) {
     let wire = Wire::to(server.port());
     let (laptop, vm) = (connected_over(&wire, server, "laptop"), Member::connected(server, "vm"));
@@ -45,12 +45,12 @@ fn cut_on_the_way(server: &NatsServer) {
 }
 
 #[test]
-fn what_was_on_its_way_when_a_connection_was_cut_comes_before_what_follows() {
+fn messages_in_flight_at_a_cut_arrive_before_later_ones() {
     cut_on_the_way(&NatsServer::start());
 }
 
 #[test]
-fn a_stream_that_removes_what_all_have_read_keeps_the_order() {
+fn a_stream_that_removes_read_messages_keeps_the_order() {
     let server = NatsServer::start();
     let settings = Config { retention: RetentionPolicy::Interest, ..Config::default() };
     raw::run(raw::make_stream_with(&server.url(), settings)).expect("a stream");
@@ -59,13 +59,13 @@ fn a_stream_that_removes_what_all_have_read_keeps_the_order() {
 
 /// As between a leaf node and its hub, while the machine stays connected to the leaf node.
 #[test]
-fn what_was_lost_on_a_connection_that_stays_comes_before_what_follows() {
+fn messages_lost_on_a_live_connection_arrive_before_later_ones() {
     let server = NatsServer::start();
     let wire = Wire::to(server.port());
     let (laptop, vm) = (connected_over(&wire, &server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = vm.write("before", 5);
     laptop.until_has(&vm, &texts);
-    // In the first round something follows at once; in the second one the server delivers again what was lost.
+    // In the first round more messages follow at once; in the second the server redelivers the lost ones.
     for round in 0..2 {
         until_on_their_way(&server, 0);
         let swallowed = wire.swallowed();
@@ -83,7 +83,7 @@ fn what_was_lost_on_a_connection_that_stays_comes_before_what_follows() {
 }
 
 #[test]
-fn what_another_process_took_comes_before_what_follows() {
+fn messages_fetched_by_another_process_arrive_before_later_ones() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     laptop.stop();
@@ -96,7 +96,7 @@ fn what_another_process_took_comes_before_what_follows() {
 }
 
 #[test]
-fn what_goes_to_a_connection_that_is_half_open_comes_before_what_follows() {
+fn messages_sent_to_a_half_open_connection_arrive_before_later_ones() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     laptop.stop();
@@ -108,7 +108,7 @@ fn what_goes_to_a_connection_that_is_half_open_comes_before_what_follows() {
 }
 
 #[test]
-fn a_receiver_from_an_older_copy_gets_again_what_it_lost() {
+fn a_receiver_restored_from_a_copy_gets_lost_messages_again() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = vm.write("before", 5);
@@ -124,11 +124,11 @@ fn a_receiver_from_an_older_copy_gets_again_what_it_lost() {
 }
 
 #[test]
-fn a_receiver_from_a_much_older_copy_gets_again_what_it_lost() {
+fn a_receiver_restored_from_an_old_copy_gets_lost_messages_again() {
     let server = NatsServer::start();
     let (mut laptop, vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let copy = laptop.machine.copy();
-    // More than what is read without the consumer.
+    // More than is read by number.
     let mut texts = vm.write("after", 2_100);
     laptop.until_has(&vm, &texts);
     laptop.stop();

@@ -5,7 +5,7 @@ use test_support::{NatsServer, until};
 use crate::raw;
 use crate::team::Member;
 
-/// What is logged of them.
+/// The log line about removed messages.
 const REMOVED: &str = "messages were removed from the stream before they had come";
 
 fn until_published(member: &Member) {
@@ -15,7 +15,7 @@ fn until_published(member: &Member) {
 }
 
 #[test]
-fn what_was_removed_from_the_stream_unread_is_published_again() {
+fn messages_removed_unread_are_republished() {
     let server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let mut texts = laptop.write("read", 20);
@@ -27,7 +27,7 @@ fn what_was_removed_from_the_stream_unread_is_published_again() {
     vm.start();
     vm.until_has_all(&laptop, &texts);
     assert!(vm.has_logged(REMOVED));
-    // Messages that came after the removed ones do not hide that these are lacking.
+    // Messages after the removed ones do not hide the gap.
     vm.stop();
     texts.extend(laptop.write("removed, too", 50));
     until_published(&laptop);
@@ -41,7 +41,7 @@ fn what_was_removed_from_the_stream_unread_is_published_again() {
 }
 
 #[test]
-fn what_was_removed_is_published_again_by_machines_that_come_later() {
+fn machines_that_connect_later_republish_removed_messages() {
     let server = NatsServer::start();
     let mut members = ["laptop", "vm", "box"].map(|name| Member::connected(&server, name));
     let [laptop, vm, other] = &mut members;
@@ -52,7 +52,7 @@ fn what_was_removed_is_published_again_by_machines_that_come_later() {
     until_published(other);
     laptop.until_has_all(other, &others);
     other.until_has_all(laptop, &texts);
-    // It cannot hear what others lack, and what they say is removed.
+    // It is disconnected, and the requests of the others are removed.
     other.stop();
     raw::run(raw::purge(&server.url()));
     vm.start();
@@ -66,7 +66,7 @@ fn what_was_removed_is_published_again_by_machines_that_come_later() {
 }
 
 #[test]
-fn a_machine_that_joined_and_read_nothing_gets_what_was_removed() {
+fn a_machine_that_read_nothing_gets_removed_messages() {
     let server = NatsServer::start();
     let laptop = Member::connected(&server, "laptop");
     let before = laptop.write("before the other machine joined", 3);
@@ -81,12 +81,12 @@ fn a_machine_that_joined_and_read_nothing_gets_what_was_removed() {
         let has = vm.has_of(&laptop);
         texts.iter().all(|text| has.contains(text))
     });
-    // Clocks may differ by a day, so what was written shortly before may come, too.
+    // Clocks may differ by a day, so slightly older messages may also arrive.
     assert!(vm.has_of(&laptop).len() <= before.len() + texts.len());
 }
 
 #[test]
-fn what_was_read_before_it_was_removed_is_not_published_again() {
+fn messages_removed_after_reading_are_not_republished() {
     let server = NatsServer::start();
     let (laptop, mut vm) = (Member::connected(&server, "laptop"), Member::connected(&server, "vm"));
     let texts = laptop.write("read", 20);
@@ -126,11 +126,11 @@ fn a_machine_that_only_writes_does_not_miss_its_own_messages() {
 }
 
 #[test]
-fn what_is_removed_from_the_middle_stays_removed_and_holds_up_nothing() {
+fn messages_removed_from_the_middle_stay_removed_and_block_nothing() {
     let server = NatsServer::start();
     let mut members = ["laptop", "vm", "box"].map(|name| Member::connected(&server, name));
     let [laptop, vm, other] = &mut members;
-    // If what is removed began the stream, it would be asked for.
+    // Only messages removed from the beginning of the stream are requested again.
     let first = other.write("first in the stream", 1);
     vm.until_has_all(other, &first);
     let others = laptop.write("read", 3);

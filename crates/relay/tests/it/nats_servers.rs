@@ -3,14 +3,14 @@
 use test_support::{NatsServer, until, until_within};
 
 use crate::raw;
-use crate::team::{Member, SETTLES_WITHIN, TEAM};
+use crate::team::{Member, RECOVERY_TIMEOUT, TEAM};
 use crate::wire::Wire;
 
 /// An address at which no server listens.
 const DEAD: &str = "nats://127.0.0.1:1";
 
 #[test]
-fn a_site_that_is_cut_off_loses_and_doubles_nothing() {
+fn a_disconnected_site_loses_and_duplicates_nothing() {
     let (hub, leaf_port) = NatsServer::hub("hub");
     let wire = Wire::to(leaf_port);
     let mut leaf = NatsServer::leaf_of_team(wire.port(), TEAM, Some("hub"));
@@ -40,7 +40,7 @@ fn a_site_that_is_cut_off_loses_and_doubles_nothing() {
 }
 
 #[test]
-fn a_machine_at_a_leaf_node_hears_of_a_hub_that_it_lost_while_it_writes_nothing() {
+fn an_idle_machine_at_a_leaf_node_notices_that_the_hub_is_lost() {
     let (hub, leaf_port) = NatsServer::hub("hub");
     let wire = Wire::to(leaf_port);
     let leaf = NatsServer::leaf_of_team(wire.port(), TEAM, Some("hub"));
@@ -56,7 +56,7 @@ fn a_machine_at_a_leaf_node_hears_of_a_hub_that_it_lost_while_it_writes_nothing(
 }
 
 #[test]
-fn a_leaf_node_without_the_domain_is_told() {
+fn a_missing_domain_of_a_leaf_node_is_reported() {
     let (_hub, leaf_port) = NatsServer::hub("hub");
     let leaf = NatsServer::leaf_of_team(leaf_port, TEAM, None);
     let mut laptop = Member::new(&leaf, "laptop", true);
@@ -66,12 +66,12 @@ fn a_leaf_node_without_the_domain_is_told() {
 }
 
 #[test]
-fn an_address_that_does_not_answer_is_passed_over() {
+fn an_address_that_does_not_answer_is_skipped() {
     let server = NatsServer::start();
     let vm = Member::connected(&server, "vm");
     let mut laptop = Member::new(&server, "laptop", false);
     laptop.change(|_, team| team.urls = vec![DEAD.to_owned(), server.url(), DEAD.to_owned()]);
-    // Where it begins is random.
+    // The first address is chosen at random.
     for round in 0..4 {
         laptop.start();
         until("the address is told", || laptop.status().address == Some(server.url()));
@@ -84,7 +84,7 @@ fn an_address_that_does_not_answer_is_passed_over() {
 }
 
 #[test]
-fn all_addresses_that_failed_are_told() {
+fn all_failed_addresses_are_reported() {
     let server = NatsServer::start();
     let mut laptop = Member::new(&server, "laptop", false);
     let other = "nats://127.0.0.1:2".to_owned();
@@ -95,10 +95,10 @@ fn all_addresses_that_failed_are_told() {
 }
 
 #[test]
-fn a_cluster_that_loses_a_server_loses_and_doubles_nothing() {
+fn a_cluster_that_loses_a_server_loses_and_duplicates_nothing() {
     let mut servers = NatsServer::cluster();
     let urls = servers.each_ref().map(NatsServer::url);
-    until_within(SETTLES_WITHIN, "the cluster takes a stream", || {
+    until_within(RECOVERY_TIMEOUT, "the cluster takes a stream", || {
         raw::run(raw::make_stream(&urls[0], 3)).is_ok()
     });
     let mut members = ["laptop", "vm"].map(|name| Member::new(&servers[0], name, false));
@@ -123,18 +123,18 @@ fn a_cluster_that_loses_a_server_loses_and_doubles_nothing() {
     }
 }
 
-/// Waits until what is published at a server comes to a stream of the team, here or at its hub or leaf node.
-fn until_taken(server: &NatsServer) {
+/// Waits until a stream of the team stores what is published at a server, here or at its hub or leaf node.
+fn until_stored(server: &NatsServer) {
     let take = || raw::run(raw::publish(&server.url(), None, "ringer.t.x.link.want", &["{}".to_owned()]));
     until("a stream takes messages", || take().is_ok());
 }
 
 #[test]
-fn a_leaf_node_gets_no_stream_beside_that_of_its_hub() {
+fn no_stream_is_created_at_a_leaf_node_if_its_hub_has_one() {
     let (hub, port) = NatsServer::hub("hub");
     let vm = Member::connected(&hub, "vm");
     let leaf = NatsServer::leaf_with_streams(port, "site");
-    until_taken(&leaf);
+    until_stored(&leaf);
     let mut laptop = Member::new(&leaf, "laptop", false);
     laptop.start();
     let why = laptop.until_failed();
@@ -147,11 +147,11 @@ fn a_leaf_node_gets_no_stream_beside_that_of_its_hub() {
 }
 
 #[test]
-fn a_hub_without_a_domain_is_told_where_its_leaf_node_has_streams() {
+fn a_missing_domain_is_reported_if_the_leaf_node_has_a_stream() {
     let (hub, port) = NatsServer::hub_without_domain();
     let _vm = Member::connected(&hub, "vm");
     let leaf = NatsServer::leaf_with_streams(port, "site");
-    until_taken(&leaf);
+    until_stored(&leaf);
     let mut laptop = Member::new(&leaf, "laptop", false);
     laptop.start();
     let why = laptop.until_failed();
@@ -159,7 +159,7 @@ fn a_hub_without_a_domain_is_told_where_its_leaf_node_has_streams() {
 }
 
 #[test]
-fn two_streams_are_told_to_every_machine_that_joins() {
+fn duplicate_streams_are_reported_to_every_joining_machine() {
     let (hub, port) = NatsServer::hub("hub");
     let leaf = NatsServer::leaf_with_streams(port, "site");
     // As when the leaf node was cut off while the first machine joined there.

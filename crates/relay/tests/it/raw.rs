@@ -1,4 +1,4 @@
-//! A client that speaks to the server by hand, as a machine that is none of Ringer's would.
+//! A plain NATS client that bypasses Ringer.
 
 use std::pin::Pin;
 
@@ -6,13 +6,13 @@ use async_nats::jetstream::consumer::{Info, pull};
 use async_nats::jetstream::stream::Config;
 use futures_core::Stream;
 
-/// Runs it to its end.
+/// Runs a future to completion.
 pub(crate) fn run<T>(future: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(future)
 }
 
-/// A message as a machine publishes it, with an id that goes with its number.
+/// Returns a message as a machine publishes it, with an id derived from its number.
 pub(crate) fn message(seq: i64, recipient: &str, body: &str) -> String {
     let id = format!("01890000-0000-7000-8000-{:012x}", seq & 0xffff_ffff);
     format!(
@@ -41,8 +41,8 @@ pub(crate) async fn publish(
     Ok(())
 }
 
-/// Publishes payloads beside the stream, which no server answers, and waits until the server has read them.
-pub(crate) async fn tell(url: &str, seed: Option<&str>, subject: &str, payloads: &[String]) {
+/// Publishes payloads outside the stream, which are not acknowledged, and waits until the server has read them.
+pub(crate) async fn publish_core(url: &str, seed: Option<&str>, subject: &str, payloads: &[String]) {
     let mut options = async_nats::ConnectOptions::new();
     if let Some(seed) = seed {
         options = options.nkey(seed.to_owned());
@@ -54,7 +54,7 @@ pub(crate) async fn tell(url: &str, seed: Option<&str>, subject: &str, payloads:
     client.flush().await.expect("it is sent");
 }
 
-/// Takes so many messages of a consumer, and acknowledges none. Gives how many there were.
+/// Fetches up to `count` messages of a consumer without acknowledging them. Returns their number.
 pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
     let client = async_nats::connect(url).await.expect("a connection");
     let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
@@ -70,7 +70,7 @@ pub(crate) async fn take(url: &str, consumer: &str, count: usize) -> usize {
     taken
 }
 
-/// Asks for a few messages of a consumer and never takes any, as a connection does that is half open.
+/// A pull request whose messages are never read, as on a half-open connection.
 pub(crate) struct OpenRequest {
     _runtime: tokio::runtime::Runtime,
     _batch: pull::Batch,
@@ -93,7 +93,7 @@ impl OpenRequest {
     }
 }
 
-/// Makes the stream of the team, with so many replicas.
+/// Creates the stream of the team with that many replicas.
 pub(crate) async fn make_stream(url: &str, replicas: usize) -> Result<(), String> {
     make_stream_with(url, Config { num_replicas: replicas, ..Config::default() }).await
 }
@@ -128,21 +128,21 @@ pub(crate) async fn remove_last(url: &str) {
     assert!(stream.delete_message(last).await.expect("an answer"), "it is removed");
 }
 
-/// How many messages the stream of the team has.
+/// Returns the number of messages in the team's stream.
 pub(crate) async fn count(url: &str) -> u64 {
     let client = async_nats::connect(url).await.expect("a connection");
     let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
     stream.cached_info().state.messages
 }
 
-/// What the server knows of the consumer of a machine.
+/// Returns the server's information about a consumer.
 pub(crate) async fn consumer_info(url: &str, consumer: &str) -> Info {
     let client = async_nats::connect(url).await.expect("a connection");
     let stream = async_nats::jetstream::new(client).get_stream("ringer-t").await.expect("a stream");
     stream.consumer_info(consumer).await.expect("a consumer")
 }
 
-/// How many messages a consumer has not acknowledged.
+/// Returns the number of messages that a consumer has not acknowledged.
 pub(crate) async fn unread(url: &str, consumer: &str) -> u64 {
     let info = consumer_info(url, consumer).await;
     info.num_pending + info.num_ack_pending as u64

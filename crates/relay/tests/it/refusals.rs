@@ -1,30 +1,30 @@
-//! What ends a connection, and what is said about it.
+//! Inputs that end a connection, and the reported reasons.
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 
-use ringer_relay::{Ended, Error, Exchange, ExchangeSetup, MachineName, Pipes, Progress};
+use ringer_relay::{ConnectionEnd, Error, Exchange, ExchangeSetup, MachineName, Pipes, Progress};
 
 use crate::machines::Machine;
 
-/// Lets a test speak to a machine by hand. Gives how the connection ended, and what the machine wrote.
-pub(crate) fn speak(machine: &Machine, lines: &[&str]) -> (Result<Ended, Error>, String) {
+/// Sends lines to a machine. Returns how the connection ended, and the machine's output.
+pub(crate) fn speak(machine: &Machine, lines: &[&str]) -> (Result<ConnectionEnd, Error>, String) {
     speak_with(&machine.setup("box"), lines)
 }
 
 /// The same with another setup.
-pub(crate) fn speak_with(setup: &ExchangeSetup, lines: &[&str]) -> (Result<Ended, Error>, String) {
+pub(crate) fn speak_with(setup: &ExchangeSetup, lines: &[&str]) -> (Result<ConnectionEnd, Error>, String) {
     speak_and_watch(setup, lines, &mut |_| {})
 }
 
-/// The same, with what happens in the connection.
+/// The same, passing on the progress of the connection.
 pub(crate) fn speak_and_watch(
     setup: &ExchangeSetup,
     lines: &[&str],
     progress: &mut dyn FnMut(Progress),
-) -> (Result<Ended, Error>, String) {
+) -> (Result<ConnectionEnd, Error>, String) {
     let (stream, own) = UnixStream::pair().expect("a socket");
     let writer = own.try_clone().expect("a socket");
     let lines: Vec<String> = lines.iter().map(|line| format!("{line}\n")).collect();
@@ -50,13 +50,13 @@ pub(crate) fn hello(id: char, protocol: &str) -> String {
 }
 
 #[test]
-fn another_version_is_named() {
+fn an_incompatible_version_is_reported() {
     let machine = Machine::new("laptop");
-    let (ended, said) = speak(&machine, &[&hello('a', "[7,9]")]);
+    let (ended, output) = speak(&machine, &[&hello('a', "[7,9]")]);
     let expected = "the other machine has ringer 9.9, which speaks link protocol 7 to 9; this one speaks 1. \
                     Install the same version on both";
     assert_eq!(ended.expect_err("refused").to_string(), expected);
-    assert!(said.contains("refused") && said.contains("protocol 7 to 9"), "{said}");
+    assert!(output.contains("refused") && output.contains("protocol 7 to 9"), "{output}");
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn a_link_to_this_machine_itself_is_refused() {
 }
 
 #[test]
-fn what_is_no_frame_ends_the_connection() {
+fn an_invalid_frame_ends_the_connection() {
     let machine = Machine::new("laptop");
     let check = |lines: &[&str], part: &str| {
         let error = speak(&machine, lines).0.expect_err("an error").to_string();
@@ -89,11 +89,11 @@ fn what_is_no_frame_ends_the_connection() {
 fn lines_of_a_shell_before_the_hello_are_skipped() {
     let machine = Machine::new("laptop");
     let (ended, _) = speak(&machine, &["Welcome to box", "", "{not json", &hello('a', "[1,1]")]);
-    assert!(matches!(ended, Ok(Ended::Closed)), "{ended:?}");
+    assert!(matches!(ended, Ok(ConnectionEnd::Closed)), "{ended:?}");
 }
 
 #[test]
-fn what_a_machine_may_not_say_is_counted_and_the_rest_is_stored() {
+fn forbidden_messages_are_counted_and_the_rest_is_stored() {
     let machine = Machine::new("laptop");
     let row = |seq: i64, id: char, recipient: &str, body: &str| {
         let id = format!("01890000-0000-7000-8000-00000000000{id}");
@@ -108,9 +108,9 @@ fn what_a_machine_may_not_say_is_counted_and_the_rest_is_stored() {
         r#"{{"type":"messages","after":{{"generation":"g","seq":0}},"end":{{"generation":"g","seq":3}},"messages":[{}]}}"#,
         rows.join(",")
     );
-    let (ended, said) = speak(&machine, &[&hello('a', "[1,1]"), start, &messages]);
-    assert!(matches!(ended, Ok(Ended::Closed)), "{ended:?}");
-    assert!(said.contains(r#""type":"stored""#), "what is refused does not come again: {said}");
+    let (ended, output) = speak(&machine, &[&hello('a', "[1,1]"), start, &messages]);
+    assert!(matches!(ended, Ok(ConnectionEnd::Closed)), "{ended:?}");
+    assert!(output.contains(r#""type":"stored""#), "what is refused does not come again: {output}");
     assert_eq!(machine.texts_of("box"), ["fine"]);
 }
 
@@ -125,7 +125,7 @@ fn a_second_connection_to_the_same_machine_is_refused() {
 }
 
 #[test]
-fn a_machine_that_is_removed_is_disconnected_and_begins_anew() {
+fn a_removed_machine_is_disconnected_and_can_register_again() {
     let machine = Machine::new("server");
     let setup = ExchangeSetup { is_far_end: true, name: None, ..machine.setup("box") };
     let (stream, mut own) = UnixStream::pair().expect("a socket");

@@ -1,4 +1,4 @@
-//! Machines of a team, each with the part of the hub that keeps them connected, and a real NATS server.
+//! Machines of a team, each with the hub's relay extension, and a real NATS server.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,9 +14,9 @@ use test_support::{NATS_USERS, NatsServer, until_within};
 
 use crate::machines::Machine;
 
-/// A killed server is found again after a pause of some seconds, or a minute if it was tried often, and what was on its way is
-/// delivered again after ten.
-pub(crate) const SETTLES_WITHIN: Duration = Duration::from_mins(3);
+/// Time limit for recovery: a killed server is retried after some seconds, or a minute after many failures, and messages in
+/// flight are redelivered after ten.
+pub(crate) const RECOVERY_TIMEOUT: Duration = Duration::from_mins(3);
 
 pub(crate) const TEAM: &str = "t";
 
@@ -30,7 +30,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    /// A machine that is set, and not connected yet. With credentials if it is one of the users of the server.
+    /// Returns a configured machine that is not connected yet. With credentials if it is one of the users of the server.
     pub(crate) fn new(server: &NatsServer, name: &'static str, with_credentials: bool) -> Self {
         let machine = Machine::new(name);
         drop(machine.journal());
@@ -60,7 +60,7 @@ impl Member {
         Self { machine, name, relays: None, link, log: Arc::default() }
     }
 
-    /// A machine that is connected.
+    /// Returns a connected machine.
     pub(crate) fn connected(server: &NatsServer, name: &'static str) -> Self {
         let mut member = Self::new(server, name, false);
         member.start();
@@ -88,12 +88,12 @@ impl Member {
         self.relays = Some(relays);
     }
 
-    /// Whether a line with this part was logged.
+    /// Returns true if a line containing this text was logged.
     pub(crate) fn has_logged(&self, part: &str) -> bool {
         self.log.lock().expect("no panic").iter().any(|line| line.contains(part))
     }
 
-    /// Forgets the team, as when its person removes it, while the part of the hub is not told yet.
+    /// Forgets the team, as if its person had removed it and the relay extension did not know yet.
     pub(crate) fn forget_team(&self) {
         let home = self.machine.home();
         let setup = TeamSetup::of(&home, &self.link).expect("a team");
@@ -117,21 +117,21 @@ impl Member {
 
     #[track_caller]
     pub(crate) fn until_connected(&self) {
-        until_within(SETTLES_WITHIN, "the machine is connected", || {
+        until_within(RECOVERY_TIMEOUT, "the machine is connected", || {
             self.status().state == LinkState::Connected
         });
     }
 
-    /// Waits until it is not connected, and gives why.
+    /// Waits until it is disconnected. Returns the reason.
     #[track_caller]
     pub(crate) fn until_failed(&self) -> String {
-        until_within(SETTLES_WITHIN, "the machine is not connected", || {
+        until_within(RECOVERY_TIMEOUT, "the machine is not connected", || {
             self.status().state == LinkState::Failed
         });
         self.status().why.unwrap_or_default()
     }
 
-    /// Writes so many messages. Gives their texts.
+    /// Writes `count` messages. Returns their texts.
     pub(crate) fn write(&self, prefix: &str, count: usize) -> Vec<String> {
         let texts: Vec<String> =
             (0..count).map(|number| format!("{} {prefix} {number}", self.name)).collect();
@@ -143,14 +143,14 @@ impl Member {
         self.machine.texts_of(&format!("{}.{TEAM}", other.name))
     }
 
-    /// Waits until it has these of another machine, each once and in order, and nothing else.
+    /// Waits until it has exactly these messages of another machine, each once and in order.
     #[track_caller]
     pub(crate) fn until_has(&self, other: &Self, texts: &[String]) {
         self.until_has_all(other, texts);
         assert_eq!(self.has_of(other), texts, "in order");
     }
 
-    /// The same in any order: what a server lost is published again, behind what came meanwhile.
+    /// The same in any order: messages that a server lost are republished after newer ones.
     #[track_caller]
     pub(crate) fn until_has_all(&self, other: &Self, texts: &[String]) {
         let lacks = || {
@@ -158,7 +158,7 @@ impl Member {
             texts.iter().any(|text| !has.contains(text))
         };
         let what = format!("{} has all {} of {}", self.name, texts.len(), other.name);
-        until_within(SETTLES_WITHIN, &what, || !lacks());
+        until_within(RECOVERY_TIMEOUT, &what, || !lacks());
         let mut has = self.has_of(other);
         assert_eq!(has.len(), texts.len(), "each is there once");
         has.sort_unstable();

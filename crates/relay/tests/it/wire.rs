@@ -1,4 +1,4 @@
-//! A wire between a machine and a server, which can be cut, and can swallow what goes over it.
+//! A TCP proxy between a machine and a server, which can be cut, and can swallow data.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-/// The wire. Its threads end with the connections, and the one that listens with the test.
+/// The proxy. Its threads end with the connections, and the listening one with the test.
 pub(crate) struct Wire {
     port: u16,
     shared: Arc<Shared>,
@@ -14,14 +14,14 @@ pub(crate) struct Wire {
 
 struct Shared {
     swallows: AtomicBool,
-    /// How many bytes were swallowed.
+    /// The number of swallowed bytes.
     swallowed: AtomicUsize,
     is_cut: AtomicBool,
     connections: Mutex<Vec<TcpStream>>,
 }
 
 impl Wire {
-    /// A wire to a port on loopback.
+    /// Returns a proxy to a port on loopback.
     pub(crate) fn to(port: u16) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).expect("a port");
         let own = listener.local_addr().expect("an address").port();
@@ -57,17 +57,17 @@ impl Wire {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    /// From now on nothing arrives, and no side is told.
+    /// Discards all data from now on. Both connections stay open.
     pub(crate) fn swallow(&self) {
         self.shared.swallows.store(true, Ordering::SeqCst);
     }
 
-    /// How many bytes it has swallowed.
+    /// Returns the number of swallowed bytes.
     pub(crate) fn swallowed(&self) -> usize {
         self.shared.swallowed.load(Ordering::SeqCst)
     }
 
-    /// Ends all connections, and refuses others.
+    /// Ends all connections, and refuses new ones.
     pub(crate) fn cut(&self) {
         self.shared.is_cut.store(true, Ordering::SeqCst);
         for connection in self.shared.connections.lock().expect("no panic").drain(..) {

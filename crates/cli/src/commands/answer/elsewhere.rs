@@ -8,7 +8,7 @@ use ringer_core::MessageId;
 use ringer_core::agent::{AnswerMethod, Prompt, PromptContent, PromptQuestion};
 use ringer_core::attention::Record;
 use ringer_journal::Journal;
-use ringer_relay::{Answered, Error, OneQuestion, Purpose, TeamSetup, answer_in_team};
+use ringer_relay::{AnswerOutput, Error, Purpose, RemoteRequest, TeamSetup, answer_in_team};
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
@@ -70,7 +70,7 @@ impl Elsewhere {
     }
 
     /// Passes an answer to the other machine.
-    pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<Answered, Failure> {
+    pub(super) fn give(&self, words: &[String], journal: &mut Journal) -> Result<AnswerOutput, Failure> {
         self.ask(journal, words, false)
     }
 
@@ -88,20 +88,25 @@ impl Elsewhere {
     }
 
     /// Runs `ringer answer` on the other machine, with an answer or to show the prompt. Refused if an agent runs this command.
-    fn ask(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<Answered, Failure> {
+    fn ask(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<AnswerOutput, Failure> {
         let what = format!("answer what an agent on {} asks", self.machine);
         guard::only_a_person(journal, &ringer_core::Scope::global(), &what)?;
         self.connect(journal, words, as_json)
     }
 
-    fn connect(&self, journal: &mut Journal, words: &[String], as_json: bool) -> Result<Answered, Failure> {
+    fn connect(
+        &self,
+        journal: &mut Journal,
+        words: &[String],
+        as_json: bool,
+    ) -> Result<AnswerOutput, Failure> {
         let link = self.link()?;
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
         let id = self.message.as_str();
         if let Some(team) = TeamSetup::of(&home, &link.link()) {
             return self.answered(answer_in_team(&team, &self.machine, id, words, as_json));
         }
-        let connected = OneQuestion::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
+        let connected = RemoteRequest::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
         let connected = connected.and_then(|question| question.is_from(journal, &self.machine));
         self.answered(
             connected.and_then(
@@ -112,7 +117,7 @@ impl Elsewhere {
         )
     }
 
-    fn answered(&self, answered: Result<Answered, Error>) -> Result<Answered, Failure> {
+    fn answered(&self, answered: Result<AnswerOutput, Error>) -> Result<AnswerOutput, Failure> {
         let answered = answered.map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
             Failure::new(Exit::Unavailable, what).hint("ringer relay status")
@@ -184,12 +189,12 @@ impl Shown {
     }
 }
 
-fn print(answered: &Answered) -> Outcome {
+fn print(answered: &AnswerOutput) -> Outcome {
     if answered.text.is_empty() { Ok(()) } else { print_line(&answered.text) }
 }
 
 /// Converts the failure of `ringer answer` on the other machine, with the same exit code.
-fn failure(exit: u8, machine: &str, answered: &Answered) -> Failure {
+fn failure(exit: u8, machine: &str, answered: &AnswerOutput) -> Failure {
     let known = [Exit::Usage, Exit::Data, Exit::Unavailable, Exit::TryAgain, Exit::NoPermission];
     let exit = known.into_iter().find(|known| *known as u8 == exit).unwrap_or(Exit::Unavailable);
     let mut lines = answered.error.lines();

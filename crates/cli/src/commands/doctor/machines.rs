@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use ringer_config::RelayEntry;
 use ringer_hub::Clock;
 use ringer_journal::{Home, Journal};
-use ringer_relay::{LinkState, OneQuestion, Purpose, TeamSetup, join_team, round_trip};
+use ringer_relay::{LinkState, Purpose, RemoteRequest, TeamSetup, join_team, round_trip};
 
 use super::row::Row;
 use crate::commands::relay::{set_machines, state_text};
@@ -52,7 +52,7 @@ pub(super) fn rows(home: &Home, relay: &RelayEntry, send: bool) -> Vec<Row> {
 fn connect(home: &Home, relay: &RelayEntry) -> Result<(), String> {
     let mut journal = Journal::open(home).map_err(|error| error.to_string())?;
     let program = env!("CARGO_PKG_VERSION");
-    let question = OneQuestion::begin(home, &relay.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
+    let question = RemoteRequest::begin(home, &relay.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
     let question = question.and_then(|question| question.is_from(&mut journal, relay.machine()));
     question.map(drop).map_err(|error| error.to_string())
 }

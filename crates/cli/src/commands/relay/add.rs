@@ -7,8 +7,8 @@ use ringer_config::RelayEntry;
 use ringer_journal::{Home, Journal};
 use ringer_platform::shell_word;
 use ringer_relay::{
-    GivenName, Hello, LinkProcess, MachineName, OneQuestion, Purpose, TeamSetup, forget_machine, forget_team,
-    register_machine,
+    ConfiguredName, Hello, LinkProcess, MachineName, Purpose, RemoteRequest, TeamSetup, forget_machine,
+    forget_team, register_machine,
 };
 use ringer_term::sanitise_line;
 use serde_json::Value;
@@ -142,7 +142,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
     }
     // From here on the other machine keeps messages for this one.
     let hello = greet(&home, &entry, Purpose::Register)?;
-    let given = GivenName::of_link(name.clone(), &entry.argv(), links);
+    let given = ConfiguredName::for_link(name.clone(), &entry.argv(), links);
     register_machine(&home, &mut journal, Some(&given), &hello).map_err(link_failure)?;
     file.add(&entry);
     file.write()?;
@@ -169,7 +169,7 @@ fn greet(home: &Home, entry: &RelayEntry, purpose: Purpose) -> Result<Hello, Fai
     // The home must exist, because it holds this machine's id.
     Journal::open(home)?;
     let program = env!("CARGO_PKG_VERSION");
-    let question = OneQuestion::begin(home, &entry.argv(), program, purpose, GREETS_WITHIN);
+    let question = RemoteRequest::begin(home, &entry.argv(), program, purpose, GREETS_WITHIN);
     let question = question.map_err(|error| {
         let hint = match &entry.ssh {
             Some(host) => {

@@ -8,8 +8,8 @@ use ringer_config::user_path;
 use ringer_journal::Journal;
 use ringer_platform::file_stamp;
 use ringer_relay::{
-    AnswerRequest, Answered, ExchangeSetup, GiveAnswer, GivenName, LinkProcess, MachineName, RepositoryNames,
-    serve,
+    AnswerHandler, AnswerOutput, AnswerRequest, ConfiguredName, ExchangeSetup, LinkProcess, MachineName,
+    RepositoryNames, serve,
 };
 use ringer_term::sanitise_line;
 
@@ -58,8 +58,8 @@ pub(super) fn run(arguments: &Args) -> Outcome {
         home,
         program: env!("CARGO_PKG_VERSION").to_owned(),
         is_far_end: true,
-        name: name.map(GivenName::of_far_end),
-        give_answer: takes_answers.then_some(give_answer as GiveAnswer),
+        name: name.map(ConfiguredName::for_far_end),
+        give_answer: takes_answers.then_some(give_answer as AnswerHandler),
         may_answer: false,
         may_reach_lead: false,
         repository_names: repository_names(),
@@ -82,7 +82,7 @@ fn repository_names() -> RepositoryNames {
 }
 
 /// Answers as the person would on this machine: with `ringer answer`, which applies the rules.
-pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
+pub(crate) fn give_answer(request: &AnswerRequest) -> AnswerOutput {
     let program = match own_path() {
         Ok(program) => program,
         Err(failure) => return failed(Exit::Unavailable, failure.to_string()),
@@ -94,7 +94,7 @@ pub(crate) fn give_answer(request: &AnswerRequest) -> Answered {
 }
 
 /// Runs the command and returns its output. Truncated JSON is useless, so too much output is a failure.
-fn run_answer(command: Command, as_json: bool, within: Duration) -> Answered {
+fn run_answer(command: Command, as_json: bool, within: Duration) -> AnswerOutput {
     let ran = match LinkProcess::run_to_end(command, MAX_TEXT, within) {
         Ok(ran) => ran,
         Err(ringer_relay::Error::Silent(seconds)) => {
@@ -108,18 +108,18 @@ fn run_answer(command: Command, as_json: bool, within: Duration) -> Answered {
         return failed(Exit::Unavailable, what);
     }
     let exit = ran.code.and_then(|code| u8::try_from(code).ok()).unwrap_or(Exit::Software as u8);
-    Answered { exit, text: ran.text.trim_end().to_owned(), error: ran.errors.trim_end().to_owned() }
+    AnswerOutput { exit, text: ran.text.trim_end().to_owned(), error: ran.errors.trim_end().to_owned() }
 }
 
-fn failed(exit: Exit, error: String) -> Answered {
-    Answered { exit: exit as u8, error, ..Answered::default() }
+fn failed(exit: Exit, error: String) -> AnswerOutput {
+    AnswerOutput { exit: exit as u8, error, ..AnswerOutput::default() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn run(script: &str, as_json: bool, within: Duration) -> Answered {
+    fn run(script: &str, as_json: bool, within: Duration) -> AnswerOutput {
         let mut command = Command::new("sh");
         command.args(["-c", script]);
         run_answer(command, as_json, within)
