@@ -23,12 +23,12 @@ use crate::terminal::{OwnedTerminal, Waiter, Waker, read_input};
 use crate::theme::Theme;
 
 /// The shortest interval between two loads. A person sees no difference.
-const LOAD_EVERY: Duration = Duration::from_millis(50);
+const MIN_LOAD_INTERVAL: Duration = Duration::from_millis(50);
 const MINUTE_MS: i64 = 60_000;
 /// Timeout for the rest of a key's escape sequence. If nothing follows, the key was Escape itself.
-const SEQUENCE_WITHIN: Duration = Duration::from_millis(25);
+const SEQUENCE_TIMEOUT: Duration = Duration::from_millis(25);
 /// The shortest and the longest pause before following the hub again after its event stream ended.
-const FOLLOW_AGAIN: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+const RECONNECT_DELAYS: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 /// Settings of the UI, and facts about its surroundings.
 pub struct Settings {
@@ -38,8 +38,8 @@ pub struct Settings {
     pub theme: Theme,
     /// True if the UI handles clicks and the wheel.
     pub mouse: bool,
-    /// True if the UI exits after it went to a terminal, as in a tmux popup.
-    pub leaves_when_gone: bool,
+    /// True if the UI quits after jumping to a terminal, as in a tmux popup.
+    pub quit_after_jump: bool,
     /// The name of this machine, shown in the header.
     pub machine: String,
     /// Formats the time of day; the argument is in milliseconds since 1970.
@@ -62,7 +62,7 @@ pub fn run(backend: &Arc<dyn Backend>, settings: Settings) -> io::Result<()> {
     start_following(backend, &loader);
     start_following_tools(backend, &loader);
     start_following_machines(backend, &loader);
-    let inbox = Inbox::new(settings.keys.clone(), size, settings.leaves_when_gone);
+    let inbox = Inbox::new(settings.keys.clone(), size, settings.quit_after_jump);
     let mut inbox = inbox.ascii(settings.theme.ascii).editor(settings.editor.clone());
     if let Some(warning) = &settings.warning {
         inbox.warn(warning.clone(), now_ms());
@@ -104,27 +104,27 @@ impl Mailbox {
 
 /// The part of the data that must be loaded again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Stale {
+enum StaleData {
     /// The agents' current tools. They change often, and are loaded without asking the hub.
     Tools,
     All,
 }
 
-/// Tells the loading thread what is stale.
+/// Notifies the loading thread that data is stale.
 #[derive(Debug, Default)]
 struct Loader {
-    stale: Mutex<Option<Stale>>,
+    stale: Mutex<Option<StaleData>>,
     changed: Condvar,
 }
 
 impl Loader {
-    fn mark_stale(&self, what: Stale) {
+    fn mark_stale(&self, what: StaleData) {
         let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
         *stale = (*stale).max(Some(what));
         self.changed.notify_one();
     }
 
-    fn wait(&self) -> Stale {
+    fn wait(&self) -> StaleData {
         let mut stale = self.stale.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             if let Some(what) = stale.take() {
@@ -137,16 +137,16 @@ impl Loader {
 
 fn start_loading(backend: &Arc<dyn Backend>, loader: &Arc<Loader>, mailbox: Mailbox) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
-    loader.mark_stale(Stale::All);
+    loader.mark_stale(StaleData::All);
     thread::spawn(move || {
         loop {
             let stale = loader.wait();
             let start = Instant::now();
             mailbox.put(match stale {
-                Stale::All => backend.load(),
-                Stale::Tools => backend.load_tools(),
+                StaleData::All => backend.load(),
+                StaleData::Tools => backend.load_tools(),
             });
-            thread::sleep(LOAD_EVERY.saturating_sub(start.elapsed()));
+            thread::sleep(MIN_LOAD_INTERVAL.saturating_sub(start.elapsed()));
         }
     });
 }
@@ -154,12 +154,12 @@ fn start_loading(backend: &Arc<dyn Backend>, loader: &Arc<Loader>, mailbox: Mail
 fn start_following(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
     thread::spawn(move || {
-        let (shortest, longest) = FOLLOW_AGAIN;
+        let (shortest, longest) = RECONNECT_DELAYS;
         let mut pause = shortest;
         loop {
             let start = Instant::now();
-            backend.follow(&|| loader.mark_stale(Stale::All));
-            loader.mark_stale(Stale::All);
+            backend.follow(&|| loader.mark_stale(StaleData::All));
+            loader.mark_stale(StaleData::All);
             let lasted = start.elapsed() > longest;
             pause = if lasted { shortest } else { (pause * 2).min(longest) };
             thread::sleep(pause);
@@ -169,12 +169,12 @@ fn start_following(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
 
 fn start_following_tools(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
-    thread::spawn(move || backend.follow_tools(&|| loader.mark_stale(Stale::Tools)));
+    thread::spawn(move || backend.follow_tools(&|| loader.mark_stale(StaleData::Tools)));
 }
 
 fn start_following_machines(backend: &Arc<dyn Backend>, loader: &Arc<Loader>) {
     let (backend, loader) = (Arc::clone(backend), Arc::clone(loader));
-    thread::spawn(move || backend.follow_machines(&|| loader.mark_stale(Stale::All)));
+    thread::spawn(move || backend.follow_machines(&|| loader.mark_stale(StaleData::All)));
 }
 
 struct App<'a> {
@@ -191,17 +191,17 @@ impl App<'_> {
     fn run(&mut self, waiter: &Waiter, responses: &Receiver<Response>) -> io::Result<()> {
         let mut minute = now_ms() / MINUTE_MS;
         let mut input = InputParser::default();
-        // When the last bytes came, while the rest of a sequence is missing.
-        let mut input_came: Option<Instant> = None;
+        // The time of the last input, while a sequence is incomplete.
+        let mut last_input: Option<Instant> = None;
         loop {
             self.draw()?;
-            self.inbox.drawn();
-            let at_most = u64::try_from(self.inbox.next_change_in(now_ms())).unwrap_or(1000);
-            let at_most = Duration::from_millis(at_most);
-            let rest_comes_in = input_came.map(|came| SEQUENCE_WITHIN.saturating_sub(came.elapsed()));
-            let at_most = rest_comes_in.map_or(at_most, |rest| rest.min(at_most));
-            let woken = waiter.wait(at_most)?;
-            if woken.ends {
+            self.inbox.mark_drawn();
+            let timeout = u64::try_from(self.inbox.next_change_in(now_ms())).unwrap_or(1000);
+            let timeout = Duration::from_millis(timeout);
+            let sequence_timeout = last_input.map(|came| SEQUENCE_TIMEOUT.saturating_sub(came.elapsed()));
+            let timeout = sequence_timeout.map_or(timeout, |rest| rest.min(timeout));
+            let wakeup = waiter.wait(timeout)?;
+            if wakeup.terminate {
                 return Ok(());
             }
             let mut effects = Vec::new();
@@ -211,17 +211,17 @@ impl App<'_> {
             while let Ok(response) = responses.try_recv() {
                 effects.extend(self.inbox.respond(response, now_ms()));
             }
-            if woken.resized {
+            if wakeup.resized {
                 effects.extend(self.inbox.resize(crossterm::terminal::size()?));
             }
             let mut inputs = Vec::new();
-            if woken.input {
+            if wakeup.input {
                 inputs = input.feed(&read_input()?);
-                input_came = Some(Instant::now());
-            } else if input_came.is_some_and(|came| came.elapsed() >= SEQUENCE_WITHIN) {
+                last_input = Some(Instant::now());
+            } else if last_input.is_some_and(|came| came.elapsed() >= SEQUENCE_TIMEOUT) {
                 inputs = input.flush();
             }
-            input_came = input_came.filter(|_| input.is_waiting());
+            last_input = last_input.filter(|_| input.is_waiting());
             for event in inputs.iter().filter_map(|input| input.event.as_ref()) {
                 effects.extend(self.handle_event(event)?);
             }
@@ -232,7 +232,7 @@ impl App<'_> {
             if now / MINUTE_MS != minute {
                 // The loaded texts contain durations.
                 minute = now / MINUTE_MS;
-                self.loader.mark_stale(Stale::All);
+                self.loader.mark_stale(StaleData::All);
             }
             self.inbox.tick(now);
         }
@@ -279,14 +279,14 @@ impl App<'_> {
                 Effect::Request(request) => self.ask(request)?,
                 Effect::Setup => {
                     let backend = Arc::clone(self.backend);
-                    self.owned.lend(|| backend.setup())?;
+                    self.owned.release_during(|| backend.setup())?;
                     // Setup starts from the list and the editor from a dialog, so no agent page has to be loaded again.
                     let _ = self.redraw()?;
-                    self.loader.mark_stale(Stale::All);
+                    self.loader.mark_stale(StaleData::All);
                 }
                 Effect::Edit(text) => {
                     let backend = Arc::clone(self.backend);
-                    let edited = self.owned.lend(|| backend.edit(&text))?;
+                    let edited = self.owned.release_during(|| backend.edit(&text))?;
                     let _ = self.redraw()?;
                     match edited {
                         Ok(text) => self.inbox.edited(&text, now_ms()),
@@ -306,7 +306,7 @@ impl App<'_> {
         thread::spawn(move || {
             mailbox.send(backend.perform(&request));
             if request.changes_data() {
-                loader.mark_stale(Stale::All);
+                loader.mark_stale(StaleData::All);
             }
         });
         Ok(())

@@ -213,5 +213,5 @@ pub struct PromptDetails {
     /// The permission request, the plan or the questions.
     pub content: PromptContent,
     /// Why the prompt cannot be answered here; `None` if it can.
-    pub only_there: Option<String>,
+    pub unanswerable_here: Option<String>,
 }

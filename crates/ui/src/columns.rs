@@ -133,14 +133,14 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_cut_fits(text in "\\PC{0,30}", columns in 0_usize..40) {
+        fn truncated_text_fits(text in "\\PC{0,30}", columns in 0_usize..40) {
             for cut in [cut_end(&text, columns), cut_front(&text, columns), cut_middle(&text, columns)] {
                 prop_assert!(cut.width() <= columns, "{cut:?}");
             }
         }
 
         #[test]
-        fn a_wrapped_text_fits_and_only_spaces_are_gone(text in "[a-c 日本]{0,40}", columns in 2_usize..20) {
+        fn wrapped_text_fits_and_loses_only_spaces(text in "[a-c 日本]{0,40}", columns in 2_usize..20) {
             let lines = wrap(&text, columns);
             prop_assert!(lines.iter().all(|line| line.width() <= columns), "{lines:?}");
             let letters = |text: &str| text.chars().filter(|char| !char.is_whitespace()).collect::<String>();
@@ -148,7 +148,7 @@ mod tests {
         }
 
         #[test]
-        fn no_two_words_become_one(text in "[a-c ]{0,40}", columns in 2_usize..20) {
+        fn wrapping_never_joins_words(text in "[a-c ]{0,40}", columns in 2_usize..20) {
             let words = |text: &str| text.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
             prop_assume!(words(&text).iter().all(|word| word.width() <= columns));
             let of_lines: Vec<String> = wrap(&text, columns).iter().flat_map(|line| words(line)).collect();

@@ -48,7 +48,7 @@ pub struct Notification {
     pub place: String,
     /// True if it was read.
     pub is_read: bool,
-    /// What marked it read, or closed it.
+    /// The cause for which it is marked read or closed.
     pub read_by: Option<ReadBy>,
     /// When a snoozed notification comes back, in milliseconds since 1970.
     pub snoozed_until_ms: Option<i64>,
@@ -67,7 +67,7 @@ pub struct Agent {
     pub client: String,
     /// The name of its state, as the hub reports it.
     pub state: String,
-    /// What it does or wants, or its last message.
+    /// Its current tool, its open prompt, or its last message.
     pub text: String,
     /// When it entered its state, in milliseconds since 1970.
     pub since_ms: i64,

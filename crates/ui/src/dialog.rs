@@ -42,11 +42,11 @@ pub(crate) struct Choice {
     pub(crate) is_marked: Option<bool>,
     /// False for an approval until the end of the text was visible: nothing is approved unread.
     pub(crate) is_ready: bool,
-    does: Chosen,
+    action: ChoiceAction,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Chosen {
+enum ChoiceAction {
     Send(&'static str),
     Option(usize),
     Type,
@@ -70,7 +70,7 @@ pub(crate) struct Dialog {
     /// True once the dialog was drawn with all its choices. Keys pressed before that were meant for something else.
     is_drawn: bool,
     /// True once the end of the text was visible.
-    end_was_seen: bool,
+    was_read_to_end: bool,
 }
 
 impl Dialog {
@@ -84,7 +84,7 @@ impl Dialog {
             marked: BTreeSet::new(),
             scroll: 0,
             is_drawn: false,
-            end_was_seen: false,
+            was_read_to_end: false,
         };
         dialog.begin_question();
         dialog
@@ -113,8 +113,8 @@ impl Dialog {
         }
     }
 
-    pub(crate) fn only_there(&self) -> Option<String> {
-        self.details.only_there.as_deref().map(sanitise_line)
+    pub(crate) fn unanswerable_here(&self) -> Option<String> {
+        self.details.unanswerable_here.as_deref().map(sanitise_line)
     }
 
     fn question(&self) -> Option<&PromptQuestion> {
@@ -129,15 +129,15 @@ impl Dialog {
         self.marked.clear();
         self.scroll = 0;
         self.is_drawn = false;
-        self.end_was_seen = false;
+        self.was_read_to_end = false;
         let has_options = self.question().is_none_or(|question| !question.options.is_empty());
-        let can_answer = self.details.only_there.is_none();
+        let can_answer = self.details.unanswerable_here.is_none();
         self.phase =
             if has_options || !can_answer { Phase::Choosing } else { Phase::Typing(TextInput::default()) };
     }
 
     /// Escapes everything that the terminal would not show.
-    fn shown(&self, text: &str) -> String {
+    fn escaped(&self, text: &str) -> String {
         let text = escape_hidden(text);
         if !self.ascii {
             return text.into_owned();
@@ -152,7 +152,7 @@ impl Dialog {
         let mut lines = Vec::new();
         let mut push = |text: &str, indent: &str| {
             for line in text.trim_end().split('\n') {
-                let wrapped = wrap(&self.shown(line), width.saturating_sub(indent.len()));
+                let wrapped = wrap(&self.escaped(line), width.saturating_sub(indent.len()));
                 lines.extend(wrapped.into_iter().map(|line| format!("{indent}{line}")));
             }
         };
@@ -191,46 +191,51 @@ impl Dialog {
     }
 
     /// Records that the dialog is on the screen, with `height` of the `lines` of its text.
-    pub(crate) fn drawn(&mut self, lines: usize, height: usize, has_all_choices: bool) {
+    pub(crate) fn mark_drawn(&mut self, lines: usize, height: usize, has_all_choices: bool) {
         self.is_drawn = has_all_choices;
-        self.end_was_seen |= has_all_choices && self.scroll + height >= lines;
+        self.was_read_to_end |= has_all_choices && self.scroll + height >= lines;
     }
 
     /// Returns the possible answers.
     pub(crate) fn choices(&self) -> Vec<Choice> {
-        if self.details.only_there.is_some() {
+        if self.details.unanswerable_here.is_some() {
             return Vec::new();
         }
-        let choice = |key: char, label: String, is_ready: bool, does: Chosen| Choice {
+        let choice = |key: char, label: String, is_ready: bool, action: ChoiceAction| Choice {
             key,
             label,
             description: String::new(),
             is_marked: None,
             is_ready,
-            does,
+            action,
         };
-        let seen = self.end_was_seen;
+        let seen = self.was_read_to_end;
         let deny = |choices: &mut Vec<Choice>, words: &str| {
             let key =
                 |choices: &[Choice]| char::from_digit(u32::try_from(choices.len()).unwrap_or(8) + 1, 10);
-            choices.push(choice(key(choices).unwrap_or('9'), "Deny".to_owned(), true, Chosen::Send("deny")));
-            choices.push(choice(key(choices).unwrap_or('9'), words.to_owned(), true, Chosen::Type));
+            choices.push(choice(
+                key(choices).unwrap_or('9'),
+                "Deny".to_owned(),
+                true,
+                ChoiceAction::Send("deny"),
+            ));
+            choices.push(choice(key(choices).unwrap_or('9'), words.to_owned(), true, ChoiceAction::Type));
         };
         let mut choices = Vec::new();
         match (&self.details.content, self.question()) {
             (PromptContent::Permission(request), _) => {
                 if request.whole {
-                    choices.push(choice('1', "Allow once".to_owned(), seen, Chosen::Send("allow")));
+                    choices.push(choice('1', "Allow once".to_owned(), seen, ChoiceAction::Send("allow")));
                     if !request.always.is_empty() {
                         let label = "Always allow what is listed above".to_owned();
-                        choices.push(choice('2', label, seen, Chosen::Send("always")));
+                        choices.push(choice('2', label, seen, ChoiceAction::Send("always")));
                     }
                 }
                 deny(&mut choices, "Deny, say why…");
             }
             (PromptContent::Plan { whole, .. }, _) => {
                 if *whole {
-                    choices.push(choice('1', "Approve".to_owned(), seen, Chosen::Send("allow")));
+                    choices.push(choice('1', "Approve".to_owned(), seen, ChoiceAction::Send("allow")));
                 }
                 deny(&mut choices, "No, say what to change…");
             }
@@ -240,11 +245,16 @@ impl Dialog {
                     choices.push(Choice {
                         description: description.unwrap_or_default(),
                         is_marked: question.multiple.then(|| self.marked.contains(&index)),
-                        ..choice(key, self.shown(&option.replace('\n', " ")), true, Chosen::Option(index))
+                        ..choice(
+                            key,
+                            self.escaped(&option.replace('\n', " ")),
+                            true,
+                            ChoiceAction::Option(index),
+                        )
                     });
                 }
                 if question.free_text || question.options.len() > OPTION_KEYS.len() {
-                    choices.push(choice('t', "Type an answer…".to_owned(), true, Chosen::Type));
+                    choices.push(choice('t', "Type an answer…".to_owned(), true, ChoiceAction::Type));
                 }
             }
             _ => {}
@@ -253,7 +263,7 @@ impl Dialog {
     }
 
     /// Returns true if several options can be chosen.
-    pub(crate) fn takes_several(&self) -> bool {
+    pub(crate) fn is_multiple_choice(&self) -> bool {
         self.question().is_some_and(|question| question.multiple)
     }
 
@@ -311,7 +321,7 @@ impl Dialog {
                 }
                 KeyCode::Enter => {
                     let text = input.text().trim().to_owned();
-                    if text.is_empty() { None } else { self.typed(text) }
+                    if text.is_empty() { None } else { self.submit_text(text) }
                 }
                 _ => {
                     input.handle(key);
@@ -322,9 +332,9 @@ impl Dialog {
         }
     }
 
-    fn typed(&mut self, text: String) -> Option<DialogEffect> {
+    fn submit_text(&mut self, text: String) -> Option<DialogEffect> {
         if self.question().is_some() {
-            return self.answered(text);
+            return self.submit_answer(text);
         }
         self.phase = Phase::Sending;
         Some(DialogEffect::Send(vec!["deny".to_owned(), text]))
@@ -344,14 +354,14 @@ impl Dialog {
             KeyCode::PageUp => self.scroll = self.scroll.saturating_sub(page),
             // The actions below need a dialog that the person can see.
             _ if !self.is_drawn => {}
-            KeyCode::Enter if self.takes_several() && !self.marked.is_empty() => {
+            KeyCode::Enter if self.is_multiple_choice() && !self.marked.is_empty() => {
                 let answer = self.marked_options();
-                return self.answered(answer);
+                return self.submit_answer(answer);
             }
             KeyCode::Char(pressed) => {
                 let choice = self.choices().into_iter().find(|choice| choice.key == pressed)?;
                 if choice.is_ready {
-                    return self.chosen(&choice);
+                    return self.apply_choice(&choice);
                 }
             }
             _ => {}
@@ -371,32 +381,32 @@ impl Dialog {
         words.into_iter().map(String::as_str).collect::<Vec<_>>().join(",")
     }
 
-    fn chosen(&mut self, choice: &Choice) -> Option<DialogEffect> {
-        match choice.does {
-            Chosen::Send(word) => {
+    fn apply_choice(&mut self, choice: &Choice) -> Option<DialogEffect> {
+        match choice.action {
+            ChoiceAction::Send(word) => {
                 self.phase = Phase::Sending;
                 Some(DialogEffect::Send(vec![word.to_owned()]))
             }
-            Chosen::Type => {
+            ChoiceAction::Type => {
                 self.phase = Phase::Typing(TextInput::default());
                 None
             }
-            Chosen::Option(index) if self.takes_several() => {
+            ChoiceAction::Option(index) if self.is_multiple_choice() => {
                 if !self.marked.remove(&index) {
                     self.marked.insert(index);
                 }
                 None
             }
-            Chosen::Option(index) => {
+            ChoiceAction::Option(index) => {
                 // The text, not the number: an option may look like the number of another one.
                 let option = self.question()?.options.get(index)?.clone();
-                self.answered(option)
+                self.submit_answer(option)
             }
         }
     }
 
     /// Records the answer to the current question, and sends all answers after the last one.
-    fn answered(&mut self, answer: String) -> Option<DialogEffect> {
+    fn submit_answer(&mut self, answer: String) -> Option<DialogEffect> {
         let PromptContent::Questions(questions) = &self.details.content else { return None };
         let count = questions.len();
         self.answers.push(answer);

@@ -41,7 +41,7 @@ pub(crate) fn choice_lines(dialog: &Dialog, columns: usize) -> Vec<ChoiceLine> {
             push("enter send   esc back", LineKind::Hint);
         }
         Phase::Choosing => {
-            if let Some(why) = dialog.only_there() {
+            if let Some(why) = dialog.unanswerable_here() {
                 push(&format!("It cannot be answered here: {why}"), LineKind::Bad);
             }
             let choices = dialog.choices();
@@ -60,7 +60,7 @@ pub(crate) fn choice_lines(dialog: &Dialog, columns: usize) -> Vec<ChoiceLine> {
             }
             let first = if waits {
                 "space read on to allow   "
-            } else if dialog.takes_several() {
+            } else if dialog.is_multiple_choice() {
                 "enter send   "
             } else {
                 ""
@@ -118,9 +118,9 @@ impl DialogRoom {
     }
 
     /// Records that the dialog is on the screen.
-    pub(crate) fn drawn(self, dialog: &mut Dialog) {
+    pub(crate) fn mark_drawn(self, dialog: &mut Dialog) {
         let is_readable = self.size.0 >= MIN_SIZE.0 && self.size.1 >= MIN_SIZE.1 && !self.is_too_low(dialog);
         let lines = dialog.lines(self.columns()).len();
-        dialog.drawn(lines, self.lines(dialog), is_readable);
+        dialog.mark_drawn(lines, self.lines(dialog), is_readable);
     }
 }

@@ -14,7 +14,7 @@ use crate::dialog_layout::DialogRoom;
 use crate::keys::{Action, KeyMap, KeyPress};
 use crate::row_action::{RowEffect, row_effect};
 use crate::row_list::{RowList, row_at};
-use crate::rows::age_changes_in;
+use crate::rows::next_age_change_in;
 use crate::text_input::TextInput;
 use crate::view::{AgentView, Pager, View};
 
@@ -51,18 +51,18 @@ pub struct Inbox {
     note: FooterNote,
     keys: KeyMap,
     size: (u16, u16),
-    /// True if the UI exits after it went to a terminal, as in a tmux popup.
-    leaves_when_gone: bool,
+    /// True if the UI quits after jumping to a terminal, as in a tmux popup.
+    quit_after_jump: bool,
     ascii: bool,
     /// The name of the person's editor, if one is configured.
     editor: Option<String>,
     /// The notification whose prompt was requested. A key or a click before it arrives cancels it.
-    awaited: Option<String>,
+    awaited_prompt: Option<String>,
 }
 
 impl Inbox {
     /// Creates an empty inbox. `size` is the size of the screen, in columns and lines.
-    pub fn new(keys: KeyMap, size: (u16, u16), leaves_when_gone: bool) -> Self {
+    pub fn new(keys: KeyMap, size: (u16, u16), quit_after_jump: bool) -> Self {
         let mut inbox = Self {
             data: Data::default(),
             list: RowList::default(),
@@ -71,10 +71,10 @@ impl Inbox {
             note: FooterNote::default(),
             keys,
             size,
-            leaves_when_gone,
+            quit_after_jump,
             ascii: false,
             editor: None,
-            awaited: None,
+            awaited_prompt: None,
         };
         // Returns no effects, because no agent page is open.
         let _ = inbox.resize(size);
@@ -152,7 +152,7 @@ impl Inbox {
     /// Returns the milliseconds until the screen changes by itself, at least 1.
     pub fn next_change_in(&self, now_ms: i64) -> i64 {
         // Ages that change within a second change together.
-        let ages = self.list.rows().all().map(|row| age_changes_in(now_ms - row.since_ms).max(1000));
+        let ages = self.list.rows().all().map(|row| next_age_change_in(now_ms - row.since_ms).max(1000));
         // The clock in the header.
         let minute = 60_000 - now_ms.rem_euclid(60_000);
         ages.chain(self.note.ends_in(now_ms)).chain([minute]).min().unwrap_or(minute).max(1)
@@ -171,11 +171,11 @@ impl Inbox {
                 self.view = View::Text(Pager::new("Not done", vec![text]));
             }
             Response::Failed { text } => self.say(text, Colour::Error, now_ms),
-            Response::Went if self.leaves_when_gone => return vec![Effect::Quit],
+            Response::Went if self.quit_after_jump => return vec![Effect::Quit],
             Response::Went => {}
             Response::Prompt(details) => {
                 // A dialog must not open while the person is already doing something else.
-                if self.view == View::List && self.awaited.take().as_ref() == Some(&details.id) {
+                if self.view == View::List && self.awaited_prompt.take().as_ref() == Some(&details.id) {
                     self.view = View::Dialog(Box::new(Dialog::new(*details, self.ascii)));
                 }
             }
@@ -191,7 +191,7 @@ impl Inbox {
             Response::Why { lines } => self.view = View::Text(Pager::new("Why", lines)),
             Response::AgentPage { agent, lines } => {
                 if let View::Agent(view) = &mut self.view
-                    && view.loaded(&agent, lines)
+                    && view.receive(&agent, lines)
                 {
                     return self.load_page();
                 }
@@ -227,7 +227,7 @@ impl Inbox {
         if key.kind == KeyEventKind::Release {
             return Vec::new();
         }
-        self.awaited = None;
+        self.awaited_prompt = None;
         let has_modifier = key.modifiers.intersects(KeyModifiers::CONTROL | KeyModifiers::ALT);
         // Esc and the quit key leave a view. In a text field, the quit key is a letter.
         let action = self.keys.action(KeyPress::of(key));
@@ -327,7 +327,7 @@ impl Inbox {
         match row_effect(action, row, &self.data) {
             RowEffect::Request(request) => {
                 if let Request::Prompt { id } = &request {
-                    self.awaited = Some(id.clone());
+                    self.awaited_prompt = Some(id.clone());
                 }
                 return vec![Effect::Request(request)];
             }
@@ -397,7 +397,7 @@ impl Inbox {
             }
             _ => return Vec::new(),
         }
-        self.awaited = None;
+        self.awaited_prompt = None;
         match event.kind {
             _ if wheel != 0 => self.list.move_by(wheel),
             MouseEventKind::Down(MouseButton::Left) => {
@@ -536,10 +536,10 @@ impl Inbox {
     }
 
     /// Records that the current state is on the screen: keys allow or approve only what the person could see.
-    pub fn drawn(&mut self) {
+    pub fn mark_drawn(&mut self) {
         let room = self.dialog_room();
         if let View::Dialog(dialog) = &mut self.view {
-            room.drawn(dialog);
+            room.mark_drawn(dialog);
         }
     }
 }

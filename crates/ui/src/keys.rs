@@ -56,46 +56,46 @@ pub enum Action {
 }
 
 /// The name of an action in the settings, its text in the help, and its default keys.
-pub(crate) struct ActionWords {
+pub(crate) struct ActionInfo {
     pub(crate) action: Action,
     pub(crate) name: &'static str,
     pub(crate) help: &'static str,
     keys: &'static [&'static str],
 }
 
-const fn words(
+const fn action(
     action: Action,
     name: &'static str,
     help: &'static str,
     keys: &'static [&'static str],
-) -> ActionWords {
-    ActionWords { action, name, help, keys }
+) -> ActionInfo {
+    ActionInfo { action, name, help, keys }
 }
 
 /// All actions, in the order of the help page.
-pub(crate) const ACTIONS: [ActionWords; 22] = [
-    words(Action::GoThere, "go_there", "go there", &["enter"]),
-    words(Action::Answer, "answer", "answer in place", &["a"]),
-    words(Action::Snooze, "snooze", "put off; it comes back", &["s"]),
-    words(Action::Mute, "mute", "mute its agent", &["m"]),
-    words(Action::Read, "read", "mark read", &["r"]),
-    words(Action::Unread, "unread", "mark unread", &["u"]),
-    words(Action::Remove, "remove", "remove from the list", &["x", "delete"]),
-    words(Action::ClearAll, "clear_all", "remove all", &["A"]),
-    words(Action::Undo, "undo", "undo read, remove or mute", &["U"]),
-    words(Action::Filter, "filter", "filter by words", &["/"]),
-    words(Action::Why, "why", "why it was shown, or not", &["w"]),
-    words(Action::Show, "show", "the page of its agent", &["o"]),
-    words(Action::NextUnread, "next_unread", "next unread", &["n"]),
-    words(Action::Down, "down", "down", &["j", "down"]),
-    words(Action::Up, "up", "up", &["k", "up"]),
-    words(Action::NextSection, "next_section", "next section", &["tab", "pagedown"]),
-    words(Action::PreviousSection, "previous_section", "section above", &["shift-tab", "pageup"]),
-    words(Action::Top, "top", "first row", &["g", "home"]),
-    words(Action::Bottom, "bottom", "last row", &["G", "end"]),
-    words(Action::Setup, "setup", "connect your agents", &["S"]),
-    words(Action::Help, "help", "all keys", &["?"]),
-    words(Action::Quit, "quit", "leave", &["q", "ctrl-c"]),
+pub(crate) const ACTIONS: [ActionInfo; 22] = [
+    action(Action::GoThere, "go_there", "go there", &["enter"]),
+    action(Action::Answer, "answer", "answer in place", &["a"]),
+    action(Action::Snooze, "snooze", "put off; it comes back", &["s"]),
+    action(Action::Mute, "mute", "mute its agent", &["m"]),
+    action(Action::Read, "read", "mark read", &["r"]),
+    action(Action::Unread, "unread", "mark unread", &["u"]),
+    action(Action::Remove, "remove", "remove from the list", &["x", "delete"]),
+    action(Action::ClearAll, "clear_all", "remove all", &["A"]),
+    action(Action::Undo, "undo", "undo read, remove or mute", &["U"]),
+    action(Action::Filter, "filter", "filter by words", &["/"]),
+    action(Action::Why, "why", "why it was shown, or not", &["w"]),
+    action(Action::Show, "show", "the page of its agent", &["o"]),
+    action(Action::NextUnread, "next_unread", "next unread", &["n"]),
+    action(Action::Down, "down", "down", &["j", "down"]),
+    action(Action::Up, "up", "up", &["k", "up"]),
+    action(Action::NextSection, "next_section", "next section", &["tab", "pagedown"]),
+    action(Action::PreviousSection, "previous_section", "section above", &["shift-tab", "pageup"]),
+    action(Action::Top, "top", "first row", &["g", "home"]),
+    action(Action::Bottom, "bottom", "last row", &["G", "end"]),
+    action(Action::Setup, "setup", "connect your agents", &["S"]),
+    action(Action::Help, "help", "all keys", &["?"]),
+    action(Action::Quit, "quit", "leave", &["q", "ctrl-c"]),
 ];
 
 /// Examples of key names in the settings, for error messages.
@@ -211,7 +211,7 @@ pub struct KeyMap {
 
 impl Default for KeyMap {
     fn default() -> Self {
-        let of = |words: &ActionWords| {
+        let of = |words: &ActionInfo| {
             let action = words.action;
             words.keys.iter().filter_map(|key| KeyPress::parse(key)).map(move |key| (key, action)).collect()
         };
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_of_the_settings_takes_the_place_of_the_usual_one() {
+    fn a_configured_key_replaces_the_default() {
         let settings = [("answer", "ctrl-y f5"), ("reed", "r"), ("why", "hyper-w"), ("quit", "a")];
         let settings = settings.map(|(name, key)| (name.to_owned(), key.to_owned())).into();
         let (map, invalid) = KeyMap::with(&settings);

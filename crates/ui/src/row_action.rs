@@ -6,7 +6,7 @@ use crate::backend::Request;
 use crate::data::{Agent, Data, Notification};
 use crate::keys::Action;
 use crate::rows::{Row, Section};
-use crate::view::{Menu, Quiet};
+use crate::view::{Menu, SilenceTarget};
 
 /// The effect of an action on a row.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,7 +33,7 @@ pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
             let sender = agent.map(|agent| &agent.sender);
             let sender = sender.or_else(|| notification_of(row, data).map(|one| &one.from));
             return sender.map_or(RowEffect::Nothing, |sender| {
-                RowEffect::Menu(Menu::new(Quiet::Mute { agent: sender.clone() }, &row.label))
+                RowEffect::Menu(Menu::new(SilenceTarget::Mute { agent: sender.clone() }, &row.label))
             });
         }
         _ => {}
@@ -64,7 +64,7 @@ pub(crate) fn row_effect(action: Action, row: &Row, data: &Data) -> RowEffect {
             }
             Request::Prompt { id }
         }
-        Action::Snooze => return RowEffect::Menu(Menu::new(Quiet::Snooze { id }, &row.label)),
+        Action::Snooze => return RowEffect::Menu(Menu::new(SilenceTarget::Snooze { id }, &row.label)),
         Action::Read => Request::Read { id },
         Action::Unread => Request::Unread { id },
         Action::Remove => Request::Remove { id },

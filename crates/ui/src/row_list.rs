@@ -210,7 +210,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_the_person_comes_first_and_recent_ones_give_way() {
+    fn rows_that_need_the_person_get_lines_before_recent_ones() {
         let rows = |lines, counts| Shares::of(lines, counts, 1, None).rows;
         assert_eq!(rows(20, [2, 6, 3]), [2, 6, 3]);
         assert_eq!(rows(12, [2, 6, 9]), [2, 6, 1]);
@@ -221,7 +221,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_lines_are_enough_and_none_is_wasted(
+        fn all_lines_are_used_and_none_overflows(
             lines in 0_usize..70, counts in [0_usize..200, 0_usize..200, 0_usize..200], row_lines in 1_usize..3, selected in 0_usize..4
         ) {
             let selected = Section::ALL.get(selected).copied();
@@ -238,7 +238,7 @@ mod tests {
         }
 
         #[test]
-        fn the_selected_row_is_shown(old in 0_usize..50, count in 1_usize..50, shown in 1_usize..20, at in 0_usize..50) {
+        fn the_selected_row_is_visible(old in 0_usize..50, count in 1_usize..50, shown in 1_usize..20, at in 0_usize..50) {
             let selected = at.min(count - 1);
             let first = first_shown(old, Some(selected), shown, count);
             prop_assert!(first <= selected && selected < first + shown);

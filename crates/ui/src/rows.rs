@@ -56,29 +56,33 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    fn of_notification(section: Section, of: &Notification, now_ms: i64) -> Self {
-        let snoozed = of.snoozed_until_ms.filter(|until| *until > now_ms);
+    fn for_notification(section: Section, notification: &Notification, now_ms: i64) -> Self {
+        let snoozed = notification.snoozed_until_ms.filter(|until| *until > now_ms);
         Self {
-            key: RowKey { section, id: of.id.clone() },
-            is_unread: !of.is_read,
-            short_id: sanitise_line(&of.short_id),
-            label: sanitise_line(&of.label),
+            key: RowKey { section, id: notification.id.clone() },
+            is_unread: !notification.is_read,
+            short_id: sanitise_line(&notification.short_id),
+            label: sanitise_line(&notification.label),
             client: String::new(),
-            sign: sign_of_kind(of.kind),
-            detail: quiet(
+            sign: sign_of_kind(notification.kind),
+            detail: with_remaining(
                 snoozed.map(|until| format!("back in {}", age(until - now_ms))),
-                one_line(&of.text),
+                one_line(&notification.text),
             ),
-            is_command: of.kind == ShownKind::Permission,
+            is_command: notification.kind == ShownKind::Permission,
             changes_often: false,
-            since_ms: of.sent_ms,
-            age: age(now_ms.saturating_sub(of.sent_ms)),
-            place: sanitise_line(&how_read(of).unwrap_or_else(|| of.place.clone())),
+            since_ms: notification.sent_ms,
+            age: age(now_ms.saturating_sub(notification.sent_ms)),
+            place: sanitise_line(&read_reason(notification).unwrap_or_else(|| notification.place.clone())),
         }
     }
 
-    fn of_agent(agent: &Agent, waits_for: Option<&Notification>, now_ms: i64) -> Self {
-        let said = if agent.text.is_empty() { waits_for.map(|of| one_line(&of.text)) } else { None };
+    fn for_agent(agent: &Agent, open_notification: Option<&Notification>, now_ms: i64) -> Self {
+        let prompt = if agent.text.is_empty() {
+            open_notification.map(|notification| one_line(&notification.text))
+        } else {
+            None
+        };
         let muted = agent.muted_until_ms.filter(|until| *until > now_ms).map(|until| match until {
             i64::MAX => "muted".to_owned(),
             until => format!("muted {}", age(until - now_ms)),
@@ -90,9 +94,10 @@ impl Row {
             short_id: String::new(),
             label: sanitise_line(&agent.label),
             client: sanitise_line(&agent.client),
-            sign: sign_of_state(&agent.state, waits_for.map(|of| of.kind)),
-            detail: quiet(muted, said.unwrap_or_else(|| one_line(&agent.text))),
-            is_command: is_working || waits_for.is_some_and(|of| of.kind == ShownKind::Permission),
+            sign: sign_of_state(&agent.state, open_notification.map(|notification| notification.kind)),
+            detail: with_remaining(muted, prompt.unwrap_or_else(|| one_line(&agent.text))),
+            is_command: is_working
+                || open_notification.is_some_and(|notification| notification.kind == ShownKind::Permission),
             changes_often: is_working,
             since_ms: agent.since_ms,
             age: age(now_ms.saturating_sub(agent.since_ms)),
@@ -110,22 +115,22 @@ impl Row {
 
     fn detail_width(&self) -> usize {
         // A fixed width, so that the columns do not move with every tool.
-        if self.changes_often { DOING } else { width(&self.detail) }
+        if self.changes_often { CURRENT_TOOL } else { width(&self.detail) }
     }
 
-    fn fits(&self, filter: &str) -> bool {
+    fn matches_filter(&self, filter: &str) -> bool {
         let has = |text: &str| text.to_lowercase().contains(filter);
         has(&self.label) || has(&self.client) || has(&self.detail) || has(self.sign.word) || has(&self.place)
     }
 }
 
 /// Returns how a notification was read: `read in tmux`, `read in api`.
-fn how_read(of: &Notification) -> Option<String> {
-    let words = match of.read_by.filter(|_| of.is_read)? {
+fn read_reason(notification: &Notification) -> Option<String> {
+    let words = match notification.read_by.filter(|_| notification.is_read)? {
         ReadBy::Person => "read by you",
         ReadBy::Looking => {
             // `tmux main:3`, `pts/4`, `my api · tests`, `box · pts/4`.
-            let outer = of.place.split(" · ").next().unwrap_or_default();
+            let outer = notification.place.split(" · ").next().unwrap_or_default();
             let outer = if outer.starts_with("tmux ") { "tmux" } else { outer };
             return Some(if outer.is_empty() { "seen".to_owned() } else { format!("read in {outer}") });
         }
@@ -144,7 +149,7 @@ fn how_read(of: &Notification) -> Option<String> {
 }
 
 /// Puts the duration of a snooze or a mute in front of a text.
-fn quiet(how_long: Option<String>, text: String) -> String {
+fn with_remaining(how_long: Option<String>, text: String) -> String {
     match how_long {
         Some(how_long) if text.is_empty() => how_long,
         Some(how_long) => format!("{how_long} · {text}"),
@@ -166,18 +171,21 @@ pub(crate) struct Rows {
 
 impl Rows {
     pub(crate) fn of(data: &Data, filter: &str, now_ms: i64) -> Self {
-        let notifications = |section: Section, of: &[Notification]| {
-            of.iter().map(|of| Row::of_notification(section, of, now_ms)).collect::<Vec<Row>>()
+        let notifications = |section: Section, list: &[Notification]| {
+            list.iter()
+                .map(|notification| Row::for_notification(section, notification, now_ms))
+                .collect::<Vec<Row>>()
         };
-        let waits_for = |agent: &Agent| data.needs_you.iter().find(|of| of.from == agent.sender);
+        let open_notification =
+            |agent: &Agent| data.needs_you.iter().find(|notification| notification.from == agent.sender);
         let mut sections = [
             notifications(Section::NeedsYou, &data.needs_you),
-            data.agents.iter().map(|agent| Row::of_agent(agent, waits_for(agent), now_ms)).collect(),
+            data.agents.iter().map(|agent| Row::for_agent(agent, open_notification(agent), now_ms)).collect(),
             notifications(Section::Recent, &data.recent),
         ];
         let words: Vec<String> = filter.split_whitespace().map(str::to_lowercase).collect();
         for rows in &mut sections {
-            rows.retain(|row| words.iter().all(|word| row.fits(word)));
+            rows.retain(|row| words.iter().all(|word| row.matches_filter(word)));
         }
         let unlisted = if words.is_empty() { data.needs_you_unlisted } else { 0 };
         Self { sections, unlisted }
@@ -233,7 +241,7 @@ const MAX_LABEL: usize = 24;
 const MAX_PLACE: usize = 20;
 const MIN_LABEL: usize = 8;
 /// The width for the current tool of an agent: `Bash: cargo test --lib`.
-const DOING: usize = 24;
+const CURRENT_TOOL: usize = 24;
 /// If the detail would get fewer columns than these, the client is hidden, then the place is hidden, then the label is cut. The
 /// first two limits shrink to the longest detail of the section.
 const DETAIL_BEFORE_CLIENT: usize = 48;
@@ -289,7 +297,7 @@ pub fn age(milliseconds: i64) -> String {
 }
 
 /// Returns the milliseconds until the text of [`age`] changes.
-pub(crate) fn age_changes_in(milliseconds: i64) -> i64 {
+pub(crate) fn next_age_change_in(milliseconds: i64) -> i64 {
     let unit = match milliseconds {
         ..10_000 => return 10_000_i64.saturating_sub(milliseconds),
         10_000..60_000 => 1000,
@@ -307,7 +315,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn where_it_was_read_is_said_in_whole_names() {
+    fn the_place_of_reading_is_named_in_full() {
         let check = |read_by: ReadBy, place: &str, expected: &str| {
             let notification = Notification {
                 id: String::new(),
@@ -322,7 +330,7 @@ mod tests {
                 read_by: Some(read_by),
                 snoozed_until_ms: None,
             };
-            assert_eq!(how_read(&notification).as_deref(), Some(expected));
+            assert_eq!(read_reason(&notification).as_deref(), Some(expected));
         };
         check(ReadBy::Looking, "tmux main:3", "read in tmux");
         check(ReadBy::Looking, "pts/4", "read in pts/4");
@@ -334,11 +342,11 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_when_the_text_changes() {
+    fn the_next_change_of_an_age_is_known() {
         for start in
             [-5, 0, 9_999, 10_000, 10_001, 59_999, 61_234, 3_599_999, 3_600_001, 86_400_000, 90_000_000]
         {
-            let change = start + age_changes_in(start);
+            let change = start + next_age_change_in(start);
             assert_eq!(age(change - 1), age(start), "{start}");
             assert_ne!(age(change), age(start), "{start}");
         }

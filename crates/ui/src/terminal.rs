@@ -35,7 +35,7 @@ impl OwnedTerminal {
     }
 
     /// Restores the terminal while something else uses it.
-    pub(crate) fn lend<T>(&self, meanwhile: impl FnOnce() -> T) -> io::Result<T> {
+    pub(crate) fn release_during<T>(&self, meanwhile: impl FnOnce() -> T) -> io::Result<T> {
         leave();
         let result = meanwhile();
         enter(self.mouse)?;
@@ -44,7 +44,7 @@ impl OwnedTerminal {
 
     /// Stops the process, as Ctrl-Z does, until the shell continues it.
     pub(crate) fn suspend(&self) -> io::Result<()> {
-        self.lend(stop_this_process)?
+        self.release_during(stop_this_process)?
     }
 }
 
@@ -82,20 +82,20 @@ pub(crate) fn read_input() -> io::Result<Vec<u8>> {
 
 /// The reasons why [`Waiter::wait`] returned.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Woken {
+pub(crate) struct Wakeup {
     /// The terminal has input to read.
     pub(crate) input: bool,
     /// The terminal may have a new size.
     pub(crate) resized: bool,
     /// The process must end: its terminal is gone, or it received SIGHUP or SIGTERM.
-    pub(crate) ends: bool,
+    pub(crate) terminate: bool,
 }
 
 /// Waits for the terminal, for signals and for other threads at once.
 #[derive(Debug)]
 pub(crate) struct Waiter {
     size_changes: UnixStream,
-    ends: UnixStream,
+    terminate: UnixStream,
     wakes: UnixStream,
 }
 
@@ -117,24 +117,24 @@ impl Waiter {
     pub(crate) fn new() -> io::Result<(Self, Waker)> {
         let (size_changes, write) = wake_pair()?;
         pipe::register(SIGWINCH, write)?;
-        let (ends, write) = wake_pair()?;
+        let (terminate, write) = wake_pair()?;
         pipe::register(SIGHUP, write.try_clone()?)?;
         pipe::register(SIGTERM, write)?;
         let (wakes, write) = wake_pair()?;
-        Ok((Self { size_changes, ends, wakes }, Waker(write)))
+        Ok((Self { size_changes, terminate, wakes }, Waker(write)))
     }
 
-    pub(crate) fn wait(&self, at_most: Duration) -> io::Result<Woken> {
+    pub(crate) fn wait(&self, timeout: Duration) -> io::Result<Wakeup> {
         let terminal = stdin();
         let mut ready = [
             PollFd::new(&terminal, PollFlags::IN),
             PollFd::new(&self.size_changes, PollFlags::IN),
-            PollFd::new(&self.ends, PollFlags::IN),
+            PollFd::new(&self.terminate, PollFlags::IN),
             PollFd::new(&self.wakes, PollFlags::IN),
         ];
-        let at_most = Timespec::try_from(at_most).ok();
+        let timeout = Timespec::try_from(timeout).ok();
         loop {
-            match poll(&mut ready, at_most.as_ref()) {
+            match poll(&mut ready, timeout.as_ref()) {
                 Ok(_) => break,
                 // Interrupted by a signal. Its handler has written to one of the streams, so the next poll finds it.
                 Err(rustix::io::Errno::INTR) => {}
@@ -144,9 +144,9 @@ impl Waiter {
         let is_ready =
             |index: usize| ready.get(index).is_some_and(|one| one.revents().contains(PollFlags::IN));
         let is_gone = ready.first().is_some_and(|one| one.revents().contains(PollFlags::HUP));
-        let woken = Woken { input: is_ready(0), resized: is_ready(1), ends: is_ready(2) || is_gone };
+        let wakeup = Wakeup { input: is_ready(0), resized: is_ready(1), terminate: is_ready(2) || is_gone };
         clear_wakes(&self.size_changes);
         clear_wakes(&self.wakes);
-        Ok(woken)
+        Ok(wakeup)
     }
 }

@@ -69,7 +69,7 @@ impl AgentView {
     }
 
     /// Shows a loaded page if it is of this agent. Returns true if it must be loaded again.
-    pub(crate) fn loaded(&mut self, agent: &str, lines: Vec<String>) -> bool {
+    pub(crate) fn receive(&mut self, agent: &str, lines: Vec<String>) -> bool {
         if agent != self.agent {
             return false;
         }
@@ -136,18 +136,18 @@ impl Pager {
 
     /// Returns the scroll position at which the last line is at the bottom of the box.
     fn last_scroll(&self, size: (u16, u16)) -> usize {
-        text_lines(&self.lines, size.0).len().saturating_sub(shown_lines(size.1))
+        text_lines(&self.lines, size.0).len().saturating_sub(visible_lines(size.1))
     }
 }
 
-/// Returns how many lines of a text fit on a screen with this many lines.
-pub(crate) fn shown_lines(lines: u16) -> usize {
+/// Returns the number of text lines that fit on a screen with this many lines.
+pub(crate) fn visible_lines(lines: u16) -> usize {
     usize::from(lines).saturating_sub(4)
 }
 
 /// The target of a menu.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Quiet {
+pub(crate) enum SilenceTarget {
     /// A notification is hidden, and comes back later.
     Snooze { id: String },
     /// An agent is muted.
@@ -157,7 +157,7 @@ pub(crate) enum Quiet {
 /// A menu of durations.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Menu {
-    quiet: Quiet,
+    quiet: SilenceTarget,
     title: String,
 }
 
@@ -172,10 +172,10 @@ const MUTE: [(&str, &str); 4] =
     [("1 hour", "1h"), ("4 hours", "4h"), ("tomorrow 09:00", "tomorrow"), ("unmute", "")];
 
 impl Menu {
-    pub(crate) fn new(quiet: Quiet, label: &str) -> Self {
+    pub(crate) fn new(quiet: SilenceTarget, label: &str) -> Self {
         let title = match quiet {
-            Quiet::Snooze { .. } => format!("Put off: {label}"),
-            Quiet::Mute { .. } => format!("Mute: {label}"),
+            SilenceTarget::Snooze { .. } => format!("Put off: {label}"),
+            SilenceTarget::Mute { .. } => format!("Mute: {label}"),
         };
         Self { quiet, title }
     }
@@ -186,8 +186,8 @@ impl Menu {
 
     fn entries(&self) -> &'static [(&'static str, &'static str)] {
         match self.quiet {
-            Quiet::Snooze { .. } => &SNOOZE,
-            Quiet::Mute { .. } => &MUTE,
+            SilenceTarget::Snooze { .. } => &SNOOZE,
+            SilenceTarget::Mute { .. } => &MUTE,
         }
     }
 
@@ -201,9 +201,9 @@ impl Menu {
         let (_, until) = self.entries().get(usize::try_from(number).ok()?.checked_sub(1)?)?;
         let until = (*until).to_owned();
         Some(match &self.quiet {
-            Quiet::Snooze { id } => Request::Snooze { id: id.clone(), until },
-            Quiet::Mute { agent } if until.is_empty() => Request::Unmute { agent: agent.clone() },
-            Quiet::Mute { agent } => Request::Mute { agent: agent.clone(), until },
+            SilenceTarget::Snooze { id } => Request::Snooze { id: id.clone(), until },
+            SilenceTarget::Mute { agent } if until.is_empty() => Request::Unmute { agent: agent.clone() },
+            SilenceTarget::Mute { agent } => Request::Mute { agent: agent.clone(), until },
         })
     }
 }

@@ -133,7 +133,7 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
                 Some(sanitise_line(&failure.first_line())),
             ),
         };
-        return Ok(PromptDetails { id: id.to_owned(), title, content, only_there });
+        return Ok(PromptDetails { id: id.to_owned(), title, content, unanswerable_here: only_there });
     }
     let (content, only_there) = match &found.target {
         Target::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
@@ -145,7 +145,7 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     };
     let is_over = !found.is_open() && !matches!(found.target, Target::Notification);
     let only_there = if is_over { Some(OVER) } else { only_there }.map(str::to_owned);
-    Ok(PromptDetails { id: id.to_owned(), title, content, only_there })
+    Ok(PromptDetails { id: id.to_owned(), title, content, unanswerable_here: only_there })
 }
 
 /// Answers as the person at the UI. Returns the outcome in words.

@@ -29,7 +29,7 @@ pub(crate) fn run() -> Outcome {
 
 /// Shows the inbox in a window of panes, until the person closes it or jumps somewhere.
 pub(crate) fn show_inbox() -> io::Result<()> {
-    show(Settings { leaves_when_gone: true, ..settings() })
+    show(Settings { quit_after_jump: true, ..settings() })
 }
 
 fn show(settings: Settings) -> io::Result<()> {
@@ -62,7 +62,7 @@ fn settings() -> Settings {
         keys,
         theme: Theme { palette, ascii: !has_unicode() },
         mouse: config.theme.get(THEME_MOUSE).is_none_or(|mouse| mouse != MOUSE_OFF),
-        leaves_when_gone: is_in_popup(),
+        quit_after_jump: is_in_popup(),
         machine: machine(),
         time_of_day: |unix_ms| Clock::local().time_of_day(unix_ms),
         editor: editor::name(),

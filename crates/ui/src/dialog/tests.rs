@@ -17,14 +17,14 @@ fn press(dialog: &mut Dialog, keys: &str) -> Option<DialogEffect> {
 fn dialog(content: PromptContent) -> Dialog {
     let title = "api/auth · needs permission".to_owned();
     let mut dialog =
-        Dialog::new(PromptDetails { id: "1".to_owned(), title, content, only_there: None }, false);
-    dialog.drawn(100, 1, true);
+        Dialog::new(PromptDetails { id: "1".to_owned(), title, content, unanswerable_here: None }, false);
+    dialog.mark_drawn(100, 1, true);
     dialog
 }
 
-/// As the next page of several questions is drawn.
+/// Draws the dialog once, so that its keys count.
 fn draw(dialog: &mut Dialog) {
-    dialog.drawn(1, 10, true);
+    dialog.mark_drawn(1, 10, true);
 }
 
 fn permission(whole: bool, always: &[&str]) -> Dialog {
@@ -41,22 +41,22 @@ fn sent(words: &[&str]) -> DialogEffect {
 }
 
 #[test]
-fn what_was_not_read_to_its_end_is_not_allowed() {
+fn a_request_must_be_read_to_its_end_before_it_is_allowed() {
     let mut dialog = permission(true, &["Bash(echo:*)"]);
     let lines = dialog.lines(80).len();
     assert_eq!(lines, 25);
     dialog.limit_scroll(lines, 10);
-    dialog.drawn(lines, 10, true);
+    dialog.mark_drawn(lines, 10, true);
     assert_eq!(press(&mut dialog, "1"), None);
     assert_eq!(press(&mut dialog, "2"), None);
     press(&mut dialog, "  ");
     dialog.limit_scroll(lines, 10);
-    dialog.drawn(lines, 10, true);
+    dialog.mark_drawn(lines, 10, true);
     assert_eq!(dialog.scroll(), 10);
     assert_eq!(press(&mut dialog, "1"), None, "five lines are missing");
     press(&mut dialog, " ");
     dialog.limit_scroll(lines, 10);
-    dialog.drawn(lines, 10, true);
+    dialog.mark_drawn(lines, 10, true);
     assert_eq!(press(&mut dialog, "2"), Some(sent(&["always"])));
     assert_eq!(press(&mut dialog, "1"), None, "an answer is on its way");
 }
@@ -87,40 +87,40 @@ fn questions_are_pages_and_are_sent_together() {
         question(&["a", "b", "c"], true, false),
         question(&[], false, true),
     ];
-    let mut asked = dialog(PromptContent::Questions(questions.clone()));
-    assert_eq!(press(&mut asked, "9"), None);
-    assert_eq!(press(&mut asked, "2"), None);
-    assert!(asked.title().ends_with("question 2 of 3"));
-    assert_eq!(press(&mut asked, "1\n"), None, "it is not on the screen yet");
-    draw(&mut asked);
-    assert_eq!(press(&mut asked, "\n"), None, "nothing is chosen yet");
-    assert_eq!(press(&mut asked, "1231"), None);
-    assert_eq!(press(&mut asked, "\n"), None);
-    assert_eq!(press(&mut asked, "q1\n"), Some(sent(&["SQLite", "b,c", "q1"])));
-    let mut asked = dialog(PromptContent::Questions(questions[..1].to_vec()));
-    assert_eq!(press(&mut asked, "tMariaDB\n"), Some(sent(&["MariaDB"])));
-    let mut asked = dialog(PromptContent::Questions(questions[2..].to_vec()));
-    assert_eq!(press(&mut asked, "\x1b"), Some(DialogEffect::Close));
+    let mut questions_dialog = dialog(PromptContent::Questions(questions.clone()));
+    assert_eq!(press(&mut questions_dialog, "9"), None);
+    assert_eq!(press(&mut questions_dialog, "2"), None);
+    assert!(questions_dialog.title().ends_with("question 2 of 3"));
+    assert_eq!(press(&mut questions_dialog, "1\n"), None, "not drawn yet");
+    draw(&mut questions_dialog);
+    assert_eq!(press(&mut questions_dialog, "\n"), None, "no option is marked");
+    assert_eq!(press(&mut questions_dialog, "1231"), None);
+    assert_eq!(press(&mut questions_dialog, "\n"), None);
+    assert_eq!(press(&mut questions_dialog, "q1\n"), Some(sent(&["SQLite", "b,c", "q1"])));
+    let mut questions_dialog = dialog(PromptContent::Questions(questions[..1].to_vec()));
+    assert_eq!(press(&mut questions_dialog, "tMariaDB\n"), Some(sent(&["MariaDB"])));
+    let mut questions_dialog = dialog(PromptContent::Questions(questions[2..].to_vec()));
+    assert_eq!(press(&mut questions_dialog, "\x1b"), Some(DialogEffect::Close));
 }
 
 #[test]
-fn what_can_only_be_answered_there_has_no_choices() {
+fn a_prompt_that_cannot_be_answered_here_has_no_choices() {
     let content = PromptContent::Plan { text: "1. all".to_owned(), whole: true };
     let details = PromptDetails {
         id: "1".to_owned(),
         title: "proj".to_owned(),
         content,
-        only_there: Some("the hook has ended".to_owned()),
+        unanswerable_here: Some("the hook has ended".to_owned()),
     };
     let mut dialog = Dialog::new(details, false);
-    dialog.drawn(1, 10, true);
+    dialog.mark_drawn(1, 10, true);
     assert!(dialog.choices().is_empty());
     assert_eq!(press(&mut dialog, "1"), None);
     assert_eq!(press(&mut dialog, "g"), Some(DialogEffect::GoThere));
 }
 
 #[test]
-fn nothing_of_a_request_is_hidden() {
+fn a_request_is_shown_in_full() {
     let request = PermissionRequest {
         tool: "Bash".to_owned(),
         request: "echo a\x1b[8mb\u{202e}c\nrm -rf /".to_owned(),
@@ -138,11 +138,11 @@ fn nothing_of_a_request_is_hidden() {
 }
 
 #[test]
-fn keys_count_only_for_what_is_on_the_screen() {
+fn keys_are_ignored_until_the_dialog_is_drawn() {
     let mut dialog = permission(true, &[]);
-    dialog.drawn(3, 10, false);
+    dialog.mark_drawn(3, 10, false);
     assert_eq!(press(&mut dialog, "12"), None, "some choices are not on the screen");
-    dialog.drawn(3, 10, true);
+    dialog.mark_drawn(3, 10, true);
     let alt = KeyEvent::new(KeyCode::Char('1'), KeyModifiers::ALT);
     assert_eq!(dialog.handle(&alt, 5), None, "Escape and a key behind it");
     assert_eq!(press(&mut dialog, "1"), Some(sent(&["allow"])));
@@ -158,19 +158,19 @@ fn letters_do_not_close_a_dialog_that_ends_while_they_are_typed() {
 }
 
 #[test]
-fn options_that_look_like_numbers_are_sent_by_their_words() {
+fn options_that_look_like_numbers_are_sent_as_text() {
     let question = PromptQuestion {
         text: "Which?".to_owned(),
         options: vec!["2".to_owned(), "1".to_owned()],
         multiple: true,
         ..PromptQuestion::default()
     };
-    let mut asked = dialog(PromptContent::Questions(vec![question]));
-    assert_eq!(press(&mut asked, "1\n"), Some(sent(&["2"])));
+    let mut questions_dialog = dialog(PromptContent::Questions(vec![question]));
+    assert_eq!(press(&mut questions_dialog, "1\n"), Some(sent(&["2"])));
 }
 
 #[test]
-fn the_tenth_option_has_a_key_of_its_own() {
+fn the_tenth_option_has_a_key() {
     let question = |count: usize| {
         dialog(PromptContent::Questions(vec![PromptQuestion {
             text: "Which one?".to_owned(),

@@ -13,7 +13,7 @@ use crate::draw::paint::{centred, draw_box, put, put_line};
 use crate::inbox::Inbox;
 use crate::keys::ACTIONS;
 use crate::theme::{Role, Theme};
-use crate::view::{Menu, Pager, shown_lines};
+use crate::view::{Menu, Pager, visible_lines};
 
 pub(super) fn draw_help(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: Theme) {
     let keys = ACTIONS.iter().map(|words| (inbox.keys().keys_of(words.action), words.help));
@@ -45,7 +45,7 @@ pub(super) fn draw_help(buffer: &mut Buffer, area: Rect, inbox: &Inbox, theme: T
 pub(super) fn draw_text(buffer: &mut Buffer, area: Rect, text: &Pager, theme: Theme) {
     let room = text_room(area.width);
     let wrapped = text_lines(text.lines(), area.width);
-    let height = wrapped.len().min(shown_lines(area.height)) + 2;
+    let height = wrapped.len().min(visible_lines(area.height)) + 2;
     let inner = draw_box(buffer, centred(area, room + 4, height), text.title(), theme);
     let shown = usize::from(inner.height);
     let first = text.scroll().min(wrapped.len().saturating_sub(shown));

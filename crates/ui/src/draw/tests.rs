@@ -163,9 +163,9 @@ fn check(name: &str, data: &Data, theme: Theme, keys: &str, response: Option<&Re
         press(&mut inbox, keys);
         if let Some(response) = response {
             inbox.respond(response.clone(), NOW);
-            // What is drawn once has been seen.
+            // Keys count once the dialog has been drawn.
             screen(&inbox, size, theme);
-            inbox.drawn();
+            inbox.mark_drawn();
         }
         let mut settings = insta::Settings::clone_current();
         settings.set_prepend_module_to_snapshot(false);
@@ -228,7 +228,7 @@ fn permission() -> Response {
             whole: true,
             always: vec!["Bash(make step-1:*), in this project, for you".to_owned()],
         }),
-        only_there: None,
+        unanswerable_here: None,
     }))
 }
 
@@ -250,7 +250,7 @@ fn answering_a_question() {
         id: "9qdw".to_owned(),
         title: "proj · asks".to_owned(),
         content: PromptContent::Questions(vec![question.clone(), question]),
-        only_there: None,
+        unanswerable_here: None,
     };
     check("question", &busy(), Theme::default(), "ja", Some(&Response::Prompt(Box::new(details))));
 }
@@ -275,7 +275,7 @@ fn the_page_of_an_agent() {
 }
 
 #[test]
-fn without_colours_there_are_none() {
+fn no_colours_are_drawn_without_a_palette() {
     let none = Theme { palette: Palette::None, ascii: false };
     let inbox = inbox((120, 40), busy());
     let has_colour = |theme: Theme| {
@@ -289,7 +289,7 @@ fn without_colours_there_are_none() {
 }
 
 #[test]
-fn the_text_of_a_box_is_as_bright_as_any() {
+fn text_in_a_box_has_the_normal_colour() {
     for palette in [Palette::Terminal, Palette::Dark, Palette::Light] {
         let mut inbox = inbox((100, 30), busy());
         press(&mut inbox, "a");
@@ -316,7 +316,7 @@ proptest! {
         press(&mut inbox, &keys);
         press(&mut inbox, "\x1bga");
         inbox.respond(permission(), NOW);
-        inbox.drawn();
+        inbox.mark_drawn();
         press(&mut inbox, &keys);
         let drawn = text(&screen(&inbox, (columns, lines), Theme::default()));
         prop_assert!(!drawn.chars().any(|char| char.is_control() && char != '\n'));
@@ -327,7 +327,7 @@ proptest! {
     }
 
     #[test]
-    fn the_selected_row_is_on_the_screen(lines in 12_u16..60, columns in 72_u16..200, moves in "[jkgGn\t]{0,30}") {
+    fn the_selected_row_is_drawn(lines in 12_u16..60, columns in 72_u16..200, moves in "[jkgGn\t]{0,30}") {
         let mut inbox = inbox((columns, lines), many());
         press(&mut inbox, &moves);
         let buffer = screen(&inbox, (columns, lines), Theme::default());

@@ -9,10 +9,10 @@ fn read(input: &[u8]) -> Vec<String> {
     let mut events = parser.feed(input);
     events.extend(parser.flush());
     assert!(!parser.is_waiting(), "{input:?}");
-    events.iter().filter_map(|input| input.event.as_ref()).map(told).collect()
+    events.iter().filter_map(|input| input.event.as_ref()).map(describe).collect()
 }
 
-fn told(event: &Event) -> String {
+fn describe(event: &Event) -> String {
     match event {
         Event::Key(key) => {
             let kind = if key.kind == KeyEventKind::Release { " released" } else { "" };
@@ -26,7 +26,7 @@ fn told(event: &Event) -> String {
 }
 
 #[test]
-fn keys_are_read() {
+fn keys_are_parsed() {
     let cases: [(&[u8], &[&str]); 22] = [
         (b"aA\xc3\xa9\xf0\x9f\x98\x80", &["a", "shift-A", "é", "😀"]),
         (
@@ -46,10 +46,10 @@ fn keys_are_read() {
         (b"\x1b[97;1:3u", &["a released"]),
         (b"\x1b[57441;2u", &[]),
         (b"\x1b[I\x1b[O", &["FocusGained", "FocusLost"]),
-        // Answers of the terminal are no keys.
+        // Replies of the terminal are not keys.
         (b"\x1b[4;7R\x1b[?62;c\x1b]11;rgb:00/00/00\x1b\\x\x1b]11;?\x07\x1bP>|kitty\x1b\\y", &["x", "y"]),
         (b"\x1b[200~a\nb\x1b[Ac\x1b[201~d", &["pasted \"a\\nb\\u{1b}[Ac\"", "d"]),
-        // Bytes that are nothing.
+        // Invalid bytes.
         (b"\xff\xc3a\xe2\x82", &["a"]),
         (b"\x1b[", &["alt-["]),
         (b"\x1bO", &["alt-O"]),
@@ -62,7 +62,7 @@ fn keys_are_read() {
 }
 
 #[test]
-fn the_mouse_is_read_in_three_dialects() {
+fn three_mouse_encodings_are_parsed() {
     assert_eq!(read(b"\x1b[<0;12;5M\x1b[<0;12;5m"), ["Down(Left) 11,4", "Up(Left) 11,4"]);
     assert_eq!(read(b"\x1b[<64;1;1M\x1b[<65;300;200M"), ["ScrollUp 0,0", "ScrollDown 299,199"]);
     assert_eq!(read(b"\x1b[<35;2;2M\x1b[<34;2;2M"), ["Moved 1,1", "Drag(Right) 1,1"]);
@@ -72,7 +72,7 @@ fn the_mouse_is_read_in_three_dialects() {
 }
 
 #[test]
-fn what_never_ends_is_bounded() {
+fn unterminated_sequences_are_bounded() {
     let mut parser = InputParser::default();
     parser.feed(b"\x1b]");
     for _ in 0..100 {
@@ -98,10 +98,10 @@ fn what_never_ends_is_bounded() {
 }
 
 #[test]
-fn the_rest_of_a_character_may_come_late() {
+fn the_rest_of_a_character_may_arrive_late() {
     for (input, expected) in [("é", "é"), ("漢", "漢"), ("😀", "😀"), ("\x1bé", "alt-é")] {
         let (mut parser, mut events) = (InputParser::default(), Vec::new());
-        // The escape byte alone would be a key by then.
+        // A lone escape byte would be a key by then.
         let first = input.len() - input.trim_start_matches('\x1b').len() + 1;
         let bytes = input.as_bytes();
         for piece in [&bytes[..first]].into_iter().chain(bytes[first..].chunks(1)) {
@@ -111,57 +111,57 @@ fn the_rest_of_a_character_may_come_late() {
         }
         assert_eq!(events.len(), 1, "{events:?}");
         assert_eq!(
-            (events[0].event.as_ref().map(told).as_deref(), &events[0].bytes[..]),
+            (events[0].event.as_ref().map(describe).as_deref(), &events[0].bytes[..]),
             (Some(expected), bytes)
         );
     }
-    // Something else came instead of the rest.
+    // Another byte arrived instead of the rest.
     let mut parser = InputParser::default();
     parser.feed(b"\xe6\xbc");
     parser.flush();
     let events = parser.feed(b"a\x1b[A\xc3\xa9");
-    let keys: Vec<String> = events.iter().filter_map(|input| input.event.as_ref()).map(told).collect();
+    let keys: Vec<String> = events.iter().filter_map(|input| input.event.as_ref()).map(describe).collect();
     assert_eq!(keys, ["a", "Up", "é"]);
 }
 
-/// A link may drop in the middle of a paste, whose terminal stays.
+/// A connection may drop in the middle of a paste while the terminal stays.
 #[test]
-fn a_paste_without_an_end_is_taken_and_its_rest_is_no_command() {
+fn the_rest_of_an_unfinished_paste_is_not_read_as_keys() {
     let mut parser = InputParser::default();
     let all = |inputs: Vec<Input>| -> Vec<String> {
-        inputs.iter().map(|input| input.event.as_ref().map(told).unwrap_or_default()).collect()
+        inputs.iter().map(|input| input.event.as_ref().map(describe).unwrap_or_default()).collect()
     };
     assert_eq!(parser.feed(b"\x1b[200~half a\x1b[20"), []);
     assert!(parser.is_pasting() && !parser.is_waiting());
-    let taken = |parser: &mut InputParser| all(parser.take_unfinished_paste().into_iter().collect());
-    assert_eq!(taken(&mut parser), [r#"pasted "half a""#]);
-    assert!(!parser.is_pasting() && taken(&mut parser).is_empty());
-    // It goes on all the same, and ends.
+    let unfinished = |parser: &mut InputParser| all(parser.take_unfinished_paste().into_iter().collect());
+    assert_eq!(unfinished(&mut parser), [r#"pasted "half a""#]);
+    assert!(!parser.is_pasting() && unfinished(&mut parser).is_empty());
+    // The paste continues and ends.
     assert_eq!(parser.feed(b"x\x07\n"), []);
     assert!(parser.is_pasting());
     assert_eq!(all(parser.feed(b"rm\n\x1b[201~a")), [r#"pasted "\u{1b}[20x\u{7}\nrm\n""#, "a"]);
-    // Nothing more came but its end.
+    // Only the end marker followed.
     parser.feed(b"\x1b[200~half");
-    assert_eq!(taken(&mut parser), [r#"pasted "half""#]);
+    assert_eq!(unfinished(&mut parser), [r#"pasted "half""#]);
     assert_eq!(all(parser.feed(b"\x1b[201~a")), ["a"]);
-    // A key that is held with Ctrl, alone: the person waits no longer.
+    // A single key with Ctrl: the person gives up on the paste.
     for key in [&b"\x07"[..], b"\x1b[103;5u"] {
         parser.feed(b"\x1b[200~half");
         assert_eq!(parser.feed(key), [], "it is not late yet");
-        taken(&mut parser);
+        unfinished(&mut parser);
         for rest in [&b"a"[..], b"\n", b"\r", b"\x1b", b"\x07d"] {
             assert_eq!(parser.feed(rest), []);
-            taken(&mut parser);
+            unfinished(&mut parser);
         }
         let typed = parser.feed(key);
         assert_eq!((typed.len(), all(parser.feed(b"d"))), (1, vec!["d".to_owned()]), "{typed:?}");
     }
-    assert_eq!(all(parser.feed(b"\x1b[200~\x1b[201~")), [r#"pasted """#], "as it came");
+    assert_eq!(all(parser.feed(b"\x1b[200~\x1b[201~")), [r#"pasted """#], "unchanged");
 }
 
 proptest! {
     #[test]
-    fn any_split_gives_the_same_events(
+    fn events_do_not_depend_on_how_the_input_is_split(
         input in "(\x1b\\[|\x1b|\\[|[0-9;<~AMOIPu]|é|😀|\x1b\\[200~|\x1b\\[201~|\x1b\\]|\x07|a){0,20}",
         cuts in prop::collection::vec(0_usize..60, 0..4)
     ) {
@@ -180,7 +180,7 @@ proptest! {
     }
 
     #[test]
-    fn no_bytes_are_held_for_ever(input in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn no_bytes_stay_pending(input in prop::collection::vec(any::<u8>(), 0..200)) {
         let mut parser = InputParser::default();
         parser.feed(&input);
         parser.flush();

@@ -1,11 +1,11 @@
-//! What keys, clicks and answers change on the screen.
+//! Effects of keys, clicks and answers on the screen.
 
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 use super::*;
 
 #[test]
-fn the_page_of_an_agent_follows_what_it_does() {
+fn the_page_of_an_agent_is_reloaded_on_changes() {
     let mut inbox = inbox((100, 30), busy());
     let asks = |effects: &[Effect], agent: &str, verbose: bool| {
         let request = Request::AgentPage { agent: agent.to_owned(), width: 94, verbose, ascii: false };
@@ -23,7 +23,7 @@ fn the_page_of_an_agent_follows_what_it_does() {
     assert_eq!(press(&mut inbox, "a"), [Effect::Request(Request::Prompt { id: "k3fx".to_owned() })]);
     press(&mut inbox, "o\x1b");
     assert_eq!(*inbox.view(), View::List);
-    // What is from no agent has no page.
+    // A notification that no agent sent has no page.
     press(&mut inbox, "Go");
     assert_eq!(*inbox.view(), View::List);
     let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
@@ -48,12 +48,12 @@ fn a_long_text_is_scrolled_to_its_end_and_no_further() {
 }
 
 #[test]
-fn an_answer_that_is_longer_than_its_line_hints_at_the_editor() {
+fn a_long_answer_shows_the_editor_hint() {
     let shown = |inbox: &Inbox| text(&screen(inbox, (60, 30), Theme::default()));
     let mut inbox = inbox((60, 30), busy()).editor(Some("vim\x1b".to_owned()));
     press(&mut inbox, "a");
     inbox.respond(permission(), NOW);
-    inbox.drawn();
+    inbox.mark_drawn();
     let ctrl_g = KeyEvent::new(KeyCode::Char('g'), KeyModifiers::CONTROL);
     assert!(inbox.press(&ctrl_g, NOW).is_empty(), "nothing is typed");
     press(&mut inbox, "4not now");
@@ -72,11 +72,11 @@ fn an_answer_that_is_longer_than_its_line_hints_at_the_editor() {
 }
 
 #[test]
-fn what_is_decided_elsewhere_meanwhile_says_so() {
+fn a_prompt_answered_elsewhere_ends_the_dialog() {
     let mut inbox = inbox((100, 30), busy());
     press(&mut inbox, "a");
     inbox.respond(permission(), NOW);
-    inbox.drawn();
+    inbox.mark_drawn();
     inbox.update(Data { needs_you: Vec::new(), ..busy() }, NOW);
     let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
     assert!(drawn.contains("It is no longer open"), "{drawn}");
@@ -85,7 +85,7 @@ fn what_is_decided_elsewhere_meanwhile_says_so() {
 }
 
 #[test]
-fn a_prompt_that_comes_late_does_not_open_under_other_keys() {
+fn a_late_prompt_does_not_open_after_another_key() {
     let mut inbox = inbox((100, 30), busy());
     for keys in ["a/", "aj", "ag"] {
         press(&mut inbox, keys);
@@ -97,13 +97,13 @@ fn a_prompt_that_comes_late_does_not_open_under_other_keys() {
     inbox.respond(permission(), NOW);
     assert!(matches!(inbox.view(), View::Dialog(_)));
     assert!(press(&mut inbox, "123").is_empty(), "it was not drawn yet");
-    inbox.drawn();
+    inbox.mark_drawn();
     assert!(press(&mut inbox, "1").is_empty(), "its end was not on the screen");
     assert_eq!(press(&mut inbox, "3").len(), 1, "it can be refused");
 }
 
 #[test]
-fn those_that_were_not_read_count_unless_there_is_a_filter() {
+fn unloaded_notifications_are_counted_unless_filtered() {
     let mut inbox = inbox((100, 30), Data { needs_you_unlisted: 2498, ..busy() });
     let drawn = |inbox: &Inbox| text(&screen(inbox, (100, 30), Theme::default()));
     assert!(
@@ -117,7 +117,7 @@ fn those_that_were_not_read_count_unless_there_is_a_filter() {
 }
 
 #[test]
-fn what_could_not_be_read_is_no_first_run() {
+fn a_failed_load_is_not_a_first_run() {
     let data = Data { problem: Some("the hub cannot start".to_owned()), ..Data::default() };
     let mut inbox = inbox((100, 30), data);
     let drawn = text(&screen(&inbox, (100, 30), Theme::default()));
@@ -127,7 +127,7 @@ fn what_could_not_be_read_is_no_first_run() {
 }
 
 #[test]
-fn a_click_selects_and_a_second_one_goes_there() {
+fn a_click_selects_and_a_second_click_goes_there() {
     let mut inbox = inbox((120, 40), busy());
     let drawn = text(&screen(&inbox, (120, 40), Theme::default()));
     let line = drawn.lines().position(|line| line.contains("m2xw")).unwrap();
