@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use ringer_relay::{
-    Answered, FrameReader, Hello, ImportRules, Input, Link, MachineId, MachineName, Output, PROTOCOL,
+    AnswerOutput, FrameReader, Hello, ImportRules, Input, Link, MachineId, MachineName, Output, PROTOCOL,
     Position, Purpose, WireMessage,
 };
 
@@ -38,7 +38,7 @@ fn give(link: &mut Link, input: Input) -> Option<()> {
                 messages.into_iter().for_each(import);
                 give(link, Input::Stored(end))?;
             }
-            Output::Answer { .. } => give(link, Input::Answered(Answered::default()))?,
+            Output::Answer { .. } => give(link, Input::Answered(AnswerOutput::default()))?,
             // There is nothing to read, so nothing more happens.
             Output::Send(_) | Output::Read { .. } | Output::Advance(_) | Output::Agents(_) => {}
         }

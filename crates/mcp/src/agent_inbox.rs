@@ -16,20 +16,20 @@ pub struct AgentInbox {
     home: Home,
     find_agent: FindAgent,
     /// The agent that was found last.
-    found: Option<Agent>,
+    last_agent: Option<Agent>,
     clock: fn() -> Duration,
     /// The nonce that this process gave the client. If `None`, the nonce given by the agent's hooks is used.
-    told: Option<SessionNonce>,
+    nonce: Option<SessionNonce>,
     journal: Option<Journal>,
-    taken: Option<(Agent, ClaimedParts)>,
-    /// Messages that were handed over, while no later call shows that the agent read them.
-    unconfirmed: Option<HandedOver>,
+    claimed: Option<(Agent, ClaimedParts)>,
+    /// Messages in a written result that no later call has confirmed.
+    unconfirmed: Option<UnconfirmedDelivery>,
 }
 
 /// Messages written into a result. The next call made after that shows that the agent has read them; earlier calls do not.
 #[derive(Debug, Clone)]
-struct HandedOver {
-    /// The claim under which it was handed over.
+struct UnconfirmedDelivery {
+    /// The claim of these messages.
     claim: String,
     /// The number of calls made until then.
     calls: u64,
@@ -37,7 +37,7 @@ struct HandedOver {
 
 /// The limits of a result with nothing else in it: as many messages as the journal returns, and about 10,000 tokens, while
 /// Claude Code accepts 25,000 from one tool. The rate limit does not apply to an agent that asks for its messages.
-const EVERYTHING: InjectionBudget = InjectionBudget {
+const INBOX_BUDGET: InjectionBudget = InjectionBudget {
     max_pending: 512,
     max_bytes: 40_000,
     rate: Rate { count: MAX_RATE, per: Duration::from_secs(1) },
@@ -58,34 +58,34 @@ pub(crate) struct TakenMessages {
 impl AgentInbox {
     /// Opens no file yet: `find_agent` is called for each result. The clock must count the uptime.
     pub fn new(home: Home, clock: fn() -> Duration, find_agent: FindAgent) -> Self {
-        let (found, told, journal, taken, unconfirmed) = (None, None, None, None, None);
-        Self { home, find_agent, found, clock, told, journal, taken, unconfirmed }
+        let (last_agent, nonce, journal, claimed, unconfirmed) = (None, None, None, None, None);
+        Self { home, find_agent, last_agent, clock, nonce, journal, claimed, unconfirmed }
     }
 
     /// Returns the nonce to give to the client: the nonce of the agent's session, or else a new one from these random bytes.
-    pub(crate) fn tell_nonce(&mut self, random: [u8; 16]) -> SessionNonce {
+    pub(crate) fn choose_nonce(&mut self, random: [u8; 16]) -> SessionNonce {
         let known = Journal::open_existing(&self.home).ok().flatten().and_then(|mut journal| {
             let agent = (self.find_agent)(&mut journal)?;
             journal.session_nonce(&agent).ok().flatten()
         });
         let nonce = known.unwrap_or_else(|| SessionNonce::new(random));
-        self.told = Some(nonce.clone());
+        self.nonce = Some(nonce.clone());
         nonce
     }
 
     /// The agent that was found last.
     pub(crate) fn agent(&self) -> Option<&Agent> {
-        self.found.as_ref()
+        self.last_agent.as_ref()
     }
 
     /// Takes everything that is pending, for a result with nothing else in it. `calls` is the number of calls made so far.
-    pub(crate) fn take_everything(&mut self, calls: u64) -> Result<Option<TakenMessages>, Error> {
-        let taken = self.try_take(calls, EVERYTHING);
+    pub(crate) fn take_all(&mut self, calls: u64) -> Result<Option<TakenMessages>, Error> {
+        let taken = self.try_take(calls, INBOX_BUDGET);
         if taken.is_err() {
             self.journal = None;
         }
         let Some(text) = taken? else { return Ok(None) };
-        let has_more = match (&mut self.journal, &self.taken) {
+        let has_more = match (&mut self.journal, &self.claimed) {
             (Some(journal), Some((agent, _))) => {
                 !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty()
             }
@@ -99,11 +99,11 @@ impl AgentInbox {
             self.journal = Some(Journal::open_without_repair(&self.home, LockTimeout::HOOK)?);
         }
         let Some(journal) = &mut self.journal else { return Ok(None) };
-        self.found = (self.find_agent)(journal);
-        let Some(agent) = self.found.clone() else { return Ok(None) };
-        take_in_for_lead(journal, &agent);
+        self.last_agent = (self.find_agent)(journal);
+        let Some(agent) = self.last_agent.clone() else { return Ok(None) };
+        move_lead_messages(journal, &agent);
         let stamp = IdSource::now();
-        let is_confirmed = self.unconfirmed.as_ref().is_some_and(|handed_over| calls > handed_over.calls);
+        let is_confirmed = self.unconfirmed.as_ref().is_some_and(|delivery| calls > delivery.calls);
         // Avoid a write transaction if there is nothing to do.
         if !is_confirmed && journal.pending_for(&agent, stamp.unix_ms)?.is_empty() {
             return Ok(None);
@@ -114,7 +114,7 @@ impl AgentInbox {
             let mut rates = RateTracker::of_entered(now, &agent, entered);
             budget.select_parts(now, pending, &agent, &mut rates)
         };
-        // Claiming under a new id confirms what was handed over under the earlier one.
+        // Claiming under a new id confirms the messages of the earlier one.
         let earlier =
             self.unconfirmed.as_ref().filter(|_| !is_confirmed).map(|earlier| earlier.claim.clone());
         let call = earlier.unwrap_or_else(|| stamp.message_id().to_string());
@@ -124,20 +124,20 @@ impl AgentInbox {
             self.unconfirmed = None;
         }
         let Some(claimed) = claimed else { return Ok(None) };
-        self.unconfirmed = Some(HandedOver { claim: call, calls });
+        self.unconfirmed = Some(UnconfirmedDelivery { claim: call, calls });
         let blocks = budget.blocks_of(now, &claimed.parts, &agent, &mut RateTracker::default());
-        let nonce = match &self.told {
-            Some(told) => Some(told.clone()),
+        let nonce = match &self.nonce {
+            Some(nonce) => Some(nonce.clone()),
             None => journal.session_nonce(&agent)?,
         };
-        self.taken = Some((agent, claimed));
+        self.claimed = Some((agent, claimed));
         Ok(Some(render(&blocks, nonce.as_ref())))
     }
 }
 
 /// If the agent is the lead, moves the lead's messages into its inbox, as its hooks do. If that fails, they stay for the next
 /// call or for the lead's listener.
-pub(crate) fn take_in_for_lead(journal: &mut Journal, agent: &Agent) {
+pub(crate) fn move_lead_messages(journal: &mut Journal, agent: &Agent) {
     let Ok(Some(info)) = journal.agent_info(agent) else { return };
     let deadline = Some(Instant::now() + LEAD_LOCK_TIMEOUT);
     let _ = journal.move_to_inbox(&info.scope, agent, info.name.as_deref(), deadline);
@@ -154,7 +154,9 @@ impl PendingNotifications for AgentInbox {
     }
 
     fn written(&mut self, is_written: bool) {
-        let (Some((agent, claimed)), Some(journal)) = (self.taken.take(), &mut self.journal) else { return };
+        let (Some((agent, claimed)), Some(journal)) = (self.claimed.take(), &mut self.journal) else {
+            return;
+        };
         // If this fails, the messages become pending again when their lease expires.
         let _ = if is_written {
             journal.mark_delivered(&agent, &claimed, IdSource::now().unix_ms)

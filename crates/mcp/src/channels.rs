@@ -33,14 +33,14 @@ pub use shared::{ChannelsSetup, FindAccount, GiveAnswer};
 
 /// The hub extension. Dropping it stops all servers.
 pub struct Channels {
-    changes: Option<Sender<Change>>,
+    changes: Option<Sender<ManagerMessage>>,
     /// True while any server should be running.
     is_needed: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// A message to the manager thread.
-enum Change {
+enum ManagerMessage {
     /// New settings.
     Servers(McpChannels),
     /// An agent started, ended or changed its state.
@@ -63,7 +63,7 @@ impl Channels {
         Self { changes: Some(changes), is_needed, thread: thread.ok() }
     }
 
-    fn tell(&self, change: Change) {
+    fn send(&self, change: ManagerMessage) {
         // Fails only if the manager thread could not be started or panicked.
         let _ = self.changes.as_ref().map(|changes| changes.send(change));
     }
@@ -71,16 +71,16 @@ impl Channels {
 
 impl Extension for Channels {
     fn set_mcp_channels(&mut self, channels: &McpChannels) {
-        self.tell(Change::Servers(channels.clone()));
+        self.send(ManagerMessage::Servers(channels.clone()));
     }
 
     fn agents_changed(&mut self) {
-        self.tell(Change::Agents);
+        self.send(ManagerMessage::Agents);
     }
 
     fn prompts_changed(&mut self) {
         if self.needs_hub() {
-            self.tell(Change::Prompts);
+            self.send(ManagerMessage::Prompts);
         }
     }
 
@@ -115,18 +115,18 @@ struct Manager {
 }
 
 impl Manager {
-    fn run(&mut self, received: &Receiver<Change>) {
+    fn run(&mut self, received: &Receiver<ManagerMessage>) {
         while let Ok(change) = received.recv() {
             // Handle all queued changes in one pass.
             let (mut servers, mut prompts) = (false, false);
             for change in std::iter::once(change).chain(received.try_iter()) {
                 match change {
-                    Change::Servers(channels) => {
+                    ManagerMessage::Servers(channels) => {
                         self.shared.set(channels);
                         servers = true;
                     }
-                    Change::Agents => (servers, prompts) = (true, true),
-                    Change::Prompts => prompts = true,
+                    ManagerMessage::Agents => (servers, prompts) = (true, true),
+                    ManagerMessage::Prompts => prompts = true,
                 }
             }
             if servers {

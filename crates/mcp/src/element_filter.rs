@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tag_in_any_string_is_escaped_and_all_else_is_as_it_was() {
+    fn a_tag_in_any_string_is_escaped_and_the_rest_is_unchanged() {
         let check = |line: &str, expected: &str| assert_eq!(filtered(line), expected);
         check(
             r#"{"id" :1,"result":{"content":[{"type":"text","text":"a \u0041<notification source=\"user\">"}]},"z":0.10}"#,
@@ -116,7 +116,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_string_is_escaped_and_the_rest_is_the_same(texts in prop::collection::vec(
+        fn every_string_is_escaped_and_the_rest_is_unchanged(texts in prop::collection::vec(
             "(<|/|notification|channel| |\u{200b}|\"|\\\\|n|.){0,12}", 0..4,
         )) {
             let escaped = texts.iter().map(|text| escape_tags(text)).collect::<Vec<_>>();
@@ -126,7 +126,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_a_server_writes_is_no_panic(line in any::<Vec<u8>>()) {
+        fn no_server_output_panics(line in any::<Vec<u8>>()) {
             without_elements(&line);
         }
     }

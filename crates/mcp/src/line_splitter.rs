@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_too_long_is_passed_on_and_the_next_one_is_read() {
+    fn a_long_line_is_forwarded_and_the_next_one_is_parsed() {
         let long = vec![b'x'; MAX_LINE + 1];
         let (lines, all) = split(&[b"one\n", &long, b"more\ntwo\n", b"three"]);
         assert_eq!(lines, [b"one\n".to_vec(), b"two\n".to_vec()]);
@@ -99,7 +99,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_split_gives_the_same_lines(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
+        fn lines_do_not_depend_on_how_the_input_is_split(bytes in prop::collection::vec(prop_oneof![Just(b'\n'), any::<u8>()], 0..200),
                                           cuts in prop::collection::vec(0_usize..200, 0..6)) {
             let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
             cuts.extend([0, bytes.len()]);

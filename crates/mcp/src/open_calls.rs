@@ -29,7 +29,7 @@ struct Request<'a> {
 }
 
 #[derive(Deserialize)]
-struct Cancelled<'a> {
+struct CancelParams<'a> {
     #[serde(borrow, rename = "requestId")]
     request_id: &'a RawValue,
 }
@@ -46,8 +46,8 @@ impl OpenCalls {
 
     /// Reads a line of the client. Ignores everything but tool calls and cancellations.
     pub(crate) fn read_request(&mut self, line: &[u8]) {
-        let is_of_calls = |word: &str| memmem::find(line, word.as_bytes()).is_some();
-        if !is_of_calls("tools/call") && !is_of_calls("notifications/cancelled") {
+        let contains = |word: &str| memmem::find(line, word.as_bytes()).is_some();
+        if !contains("tools/call") && !contains("notifications/cancelled") {
             return;
         }
         let Ok(line) = std::str::from_utf8(line) else { return };
@@ -62,7 +62,7 @@ impl OpenCalls {
                     self.calls += 1;
                 }
                 ("notifications/cancelled", None, Some(params)) => {
-                    if let Ok(cancelled) = serde_json::from_str::<Cancelled<'_>>(params.get()) {
+                    if let Ok(cancelled) = serde_json::from_str::<CancelParams<'_>>(params.get()) {
                         self.close(cancelled.request_id.get());
                     }
                 }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn calls_are_open_until_they_are_answered_or_cancelled() {
+    fn calls_stay_open_until_answered_or_cancelled() {
         let call = |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tools/call","params":{{}}}}"#);
         let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"1"}}"#;
         assert_eq!(open_after(&[&call("1"), &call("\"1\""), cancel]), ["1"]);
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_call_opens_none() {
+    fn only_tool_calls_open_a_call() {
         assert!(
             open_after(&[
                 r#"{"id":1,"method":"tools/list"}"#,

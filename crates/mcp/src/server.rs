@@ -34,9 +34,9 @@ pub use tools::{
 /// Threads for blocking calls: one for each question that waits, and as many again so that other tools never wait for a thread.
 const MAX_THREADS: usize = 2 * MAX_ASKING;
 /// How long shutdown waits for the threads to clean up and stop.
-const STOP_WITHIN: Duration = Duration::from_secs(2);
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(2);
 /// The same while standard input is still open, as after a signal: the thread that reads it may be blocked.
-const STOP_WITHIN_WITH_INPUT: Duration = Duration::from_millis(200);
+const SHUTDOWN_TIMEOUT_WITH_INPUT: Duration = Duration::from_millis(200);
 
 /// Serves a client on standard input and output until the client disconnects or a signal arrives.
 pub fn run_server(
@@ -49,7 +49,7 @@ pub fn run_server(
     let input_ended = Arc::new(AtomicBool::new(false));
     let served = runtime.block_on(serve(Arc::new(backend), inbox, pushes, version, Arc::clone(&input_ended)));
     let has_ended = input_ended.load(Ordering::Relaxed);
-    runtime.shutdown_timeout(if has_ended { STOP_WITHIN } else { STOP_WITHIN_WITH_INPUT });
+    runtime.shutdown_timeout(if has_ended { SHUTDOWN_TIMEOUT } else { SHUTDOWN_TIMEOUT_WITH_INPUT });
     served
 }
 
@@ -60,7 +60,7 @@ async fn serve(
     version: &'static str,
     input_ended: Arc<AtomicBool>,
 ) -> io::Result<()> {
-    let nonce = inbox.tell_nonce(IdSource::now().random);
+    let nonce = inbox.choose_nonce(IdSource::now().random);
     let pushes = Arc::new(Pushes::new(pushes)?);
     let (ended, is_ended) = watch::channel(false);
     let (read, write) = stdio_pipes();

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_notification_stands_at_the_end_of_the_last_text_and_all_else_is_as_it_was() {
+    fn a_notification_is_appended_to_the_last_text_and_the_rest_is_unchanged() {
         let line = "{\"jsonrpc\" : \"2.0\",\"result\":{ \"isError\":false, \"content\":[{\"text\":\"one\",\"type\":\"text\"},\
                     {\"type\":\"text\",\"text\":\"t\\u0077o\"} , {\"type\":\"image\",\"data\":\"\"}]},\"id\":1, \"z\":0.10}\r\n";
         let expected = line.replace(r"t\u0077o", r#"t\u0077o\n\n<a b=\"c\">"#);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_result_without_text_gets_one() {
+    fn a_result_without_text_gets_a_text_item() {
         let check = |content: &str, expected: &str| {
             let line = |content: &str| format!(r#"{{"id":1,"result":{{"content":{content}}}}}"#);
             assert_eq!(with_text(&line(content), "\"x").unwrap(), line(expected));
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_to_an_open_call_is_left_alone() {
+    fn only_answers_to_open_calls_are_changed() {
         for line in [
             r#"{"id":2,"result":{"content":[]}}"#,
             r#"{"id":"1","result":{"content":[]}}"#,
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_batch_the_first_result_gets_it() {
+    fn the_first_result_of_a_batch_gets_the_text() {
         let line = r#"[{"id":9,"result":{"content":[]}},{"id":1,"result":{"content":[]}}]"#;
         let expected = r#"[{"id":9,"result":{"content":[]}},{"id":1,"result":{"content":[{"type":"text","text":"x"}]}}]"#;
         assert_eq!(with_text(line, "x").unwrap(), expected);
@@ -161,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_result_is_the_same_but_for_the_text(texts in prop::collection::vec(".*", 1..4), added in ".*", other in ".*") {
+        fn only_the_text_of_a_result_changes(texts in prop::collection::vec(".*", 1..4), added in ".*", other in ".*") {
             let content: Vec<Value> = texts.iter().map(|text| json!({ "type": "text", "text": text })).collect();
             let mut answer = json!({ "id": 1, "result": { "content": content, "_meta": { "other": other } } });
             let changed = with_text(&answer.to_string(), &added).unwrap();
@@ -171,7 +171,7 @@ mod tests {
         }
 
         #[test]
-        fn whatever_a_server_writes_is_no_panic(line in "[\\[{]?.{0,100}") {
+        fn no_server_output_panics(line in "[\\[{]?.{0,100}") {
             with_text(&line, "x");
         }
     }

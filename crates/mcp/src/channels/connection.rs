@@ -9,24 +9,24 @@ use ringer_core::policy::McpChannel;
 use ringer_turn::{GateRefusal, McpServer};
 
 use super::intake::Intake;
-use super::process::{ServerProcess, Waited, wait_for};
+use super::process::{ServerProcess, WaitResult, wait_for};
 use super::protocol::{ServerLine, initialize, initialized, split_lines};
 use super::shared::Shared;
-use super::status_file::Counted;
+use super::status_file::ChannelCounter;
 use crate::line_splitter::LineSplitter;
 
-/// How long a server may take to answer `initialize`. The first start may download it from a package registry.
-const ANSWERS_WITHIN: Duration = Duration::from_mins(1);
+/// Time limit for the answer to `initialize`. The first start may download it from a package registry.
+const INITIALIZE_TIMEOUT: Duration = Duration::from_mins(1);
 /// The longest pause before a restart. If the server ran longer than this, the pause is reset to one second.
-const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+const MAX_RESTART_DELAY: Duration = Duration::from_mins(1);
 /// Limits the lines and chunks read per second, so that a busy server is throttled instead of keeping the hub busy.
-const PER_SECOND: u32 = 1_000;
+const MAX_PER_SECOND: u32 = 1_000;
 
 /// Delay before the agent's prompts are read again after an error.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const REREAD_DELAY: Duration = Duration::from_secs(1);
 
 /// How a connection ended.
-enum Ended {
+enum ServerOutcome {
     /// The manager stopped it.
     Stopped,
     Refused(GateRefusal),
@@ -42,19 +42,19 @@ pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream)
     loop {
         let begun = Instant::now();
         let mut connection =
-            Connection { shared, server, woken, intake: &mut intake, initialized: false, look_at: None };
-        let ended = connection.run().unwrap_or_else(|error| Ended::Failed(error.to_string()));
+            Connection { shared, server, woken, intake: &mut intake, initialized: false, reread_at: None };
+        let ended = connection.run().unwrap_or_else(|error| ServerOutcome::Failed(error.to_string()));
         match ended {
-            Ended::Stopped => return,
-            Ended::Refused(refusal) => {
+            ServerOutcome::Stopped => return,
+            ServerOutcome::Refused(refusal) => {
                 shared.log(refusal.to_string());
                 shared.status_file().refused(server, &refusal);
                 // Idle until a change makes the manager replace this thread.
                 let _ = wait_until_stopped(woken, None);
                 return;
             }
-            Ended::Failed(why) => {
-                if begun.elapsed() > LONGEST_PAUSE {
+            ServerOutcome::Failed(why) => {
+                if begun.elapsed() > MAX_RESTART_DELAY {
                     pause = Duration::from_secs(1);
                 }
                 shared.log(format!("MCP channel {}: {why}; again in {} s", server.name, pause.as_secs()));
@@ -63,7 +63,7 @@ pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream)
                     Ok(false) => {}
                     _ => return,
                 }
-                pause = (pause * 2).min(LONGEST_PAUSE);
+                pause = (pause * 2).min(MAX_RESTART_DELAY);
             }
         }
     }
@@ -73,28 +73,28 @@ pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream)
 fn wait_until_stopped(woken: &UnixStream, until: Option<Instant>) -> io::Result<bool> {
     loop {
         match wait_for(woken, Vec::new(), until)? {
-            Waited::Woken if read_told(woken)? == Told::Stop => return Ok(true),
-            Waited::Woken | Waited::Ready => {}
-            Waited::TimedOut => return Ok(false),
+            WaitResult::Woken if read_signal(woken)? == ManagerSignal::Stop => return Ok(true),
+            WaitResult::Woken | WaitResult::Ready => {}
+            WaitResult::TimedOut => return Ok(false),
         }
     }
 }
 
 /// A signal from the manager.
 #[derive(PartialEq)]
-enum Told {
+enum ManagerSignal {
     Nothing,
     PromptsChanged,
     Stop,
 }
 
-fn read_told(mut woken: &UnixStream) -> io::Result<Told> {
-    let (mut bytes, mut told) = ([0; 64], Told::Nothing);
+fn read_signal(mut woken: &UnixStream) -> io::Result<ManagerSignal> {
+    let (mut bytes, mut signal) = ([0; 64], ManagerSignal::Nothing);
     loop {
         match woken.read(&mut bytes) {
-            Ok(0) => return Ok(Told::Stop),
-            Ok(_) => told = Told::PromptsChanged,
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(told),
+            Ok(0) => return Ok(ManagerSignal::Stop),
+            Ok(_) => signal = ManagerSignal::PromptsChanged,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(signal),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Err(error) => return Err(error),
         }
@@ -109,43 +109,43 @@ struct Connection<'a> {
     /// True once the server has answered and passed all gates. Its messages are accepted from then on.
     initialized: bool,
     /// When to reread the agent's prompts.
-    look_at: Option<Instant>,
+    reread_at: Option<Instant>,
 }
 
 impl Connection<'_> {
-    fn run(&mut self) -> io::Result<Ended> {
+    fn run(&mut self) -> io::Result<ServerOutcome> {
         let mut process = match ServerProcess::start(self.server) {
             Ok(process) => process,
-            Err(error) => return Ok(Ended::Failed(format!("the server cannot be started: {error}"))),
+            Err(error) => return Ok(ServerOutcome::Failed(format!("the server cannot be started: {error}"))),
         };
         self.shared.status_file().starting(self.server, process.pid());
         self.intake.begin();
         process.write(&initialize())?;
-        let answers_until = Instant::now() + ANSWERS_WITHIN;
+        let initialize_deadline = Instant::now() + INITIALIZE_TIMEOUT;
         let (mut splitter, mut throttle) = (LineSplitter::default(), Throttle::new());
         loop {
-            self.look_if_due();
+            self.reread_prompts_if_due();
             for line in self.intake.take_unsent() {
                 process.write(&line)?;
             }
             // Checked here so that it also applies to a server that writes without pause.
-            if !self.initialized && Instant::now() >= answers_until {
-                let seconds = ANSWERS_WITHIN.as_secs();
-                return Ok(Ended::Failed(format!("the server did not answer within {seconds} s")));
+            if !self.initialized && Instant::now() >= initialize_deadline {
+                let seconds = INITIALIZE_TIMEOUT.as_secs();
+                return Ok(ServerOutcome::Failed(format!("the server did not answer within {seconds} s")));
             }
             let bytes = match process.read() {
-                Ok([]) => return Ok(Ended::Failed(process.end_in_words())),
+                Ok([]) => return Ok(ServerOutcome::Failed(process.describe_exit())),
                 Ok(bytes) => bytes.to_vec(),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let unwritten = self.shared.status_file().write_if_due();
                     let until = if self.initialized {
-                        [unwritten, self.look_at].into_iter().flatten().min()
+                        [unwritten, self.reread_at].into_iter().flatten().min()
                     } else {
-                        Some(answers_until)
+                        Some(initialize_deadline)
                     };
                     match process.wait(self.woken, until)? {
-                        Waited::Woken if self.is_stopped()? => return Ok(Ended::Stopped),
-                        Waited::Woken | Waited::TimedOut | Waited::Ready => continue,
+                        WaitResult::Woken if self.is_stopped()? => return Ok(ServerOutcome::Stopped),
+                        WaitResult::Woken | WaitResult::TimedOut | WaitResult::Ready => continue,
                     }
                 }
                 Err(error) => return Err(error),
@@ -160,63 +160,65 @@ impl Connection<'_> {
                 if let Some(until) = throttle.pause() {
                     self.shared.status_file().write_if_due();
                     // Nothing is read meanwhile, so the pipe fills and the server blocks.
-                    while let Waited::Woken = wait_for(self.woken, Vec::new(), Some(until))? {
+                    while let WaitResult::Woken = wait_for(self.woken, Vec::new(), Some(until))? {
                         if self.is_stopped()? {
-                            return Ok(Ended::Stopped);
+                            return Ok(ServerOutcome::Stopped);
                         }
                     }
                 }
             }
             // Stop before reading more, even if the server writes without pause.
             if self.is_stopped()? {
-                return Ok(Ended::Stopped);
+                return Ok(ServerOutcome::Stopped);
             }
         }
     }
 
     /// Drains the wake-up stream. Returns true if the thread was stopped.
     fn is_stopped(&mut self) -> io::Result<bool> {
-        let told = read_told(self.woken)?;
-        if told == Told::PromptsChanged {
-            self.look_at = Some(Instant::now());
+        let signal = read_signal(self.woken)?;
+        if signal == ManagerSignal::PromptsChanged {
+            self.reread_at = Some(Instant::now());
         }
-        Ok(told == Told::Stop)
+        Ok(signal == ManagerSignal::Stop)
     }
 
     /// Rereads the agent's prompts if they may have changed, and schedules a retry on failure.
-    fn look_if_due(&mut self) {
-        if !self.initialized || self.look_at.is_none_or(|at| at > Instant::now()) {
+    fn reread_prompts_if_due(&mut self) {
+        if !self.initialized || self.reread_at.is_none_or(|at| at > Instant::now()) {
             return;
         }
-        self.look_at = self.intake.look_at_prompts().err().map(|error| {
+        self.reread_at = self.intake.reread_prompts().err().map(|error| {
             self.shared.log(format!("MCP channel {}: prompts cannot be read: {error}", self.server.name));
-            Instant::now() + LOOK_AGAIN
+            Instant::now() + REREAD_DELAY
         });
     }
 
-    fn handle(&mut self, line: ServerLine, process: &mut ServerProcess) -> io::Result<Option<Ended>> {
+    fn handle(&mut self, line: ServerLine, process: &mut ServerProcess) -> io::Result<Option<ServerOutcome>> {
         match line {
             ServerLine::Initialized { declares_channel, relays_permissions } if !self.initialized => {
                 if let Some(refusal) = self.shared.refusal(self.server, declares_channel) {
-                    return Ok(Some(Ended::Refused(refusal)));
+                    return Ok(Some(ServerOutcome::Refused(refusal)));
                 }
                 process.write(&initialized())?;
                 self.initialized = true;
                 self.intake.connected(relays_permissions);
-                self.look_at = Some(Instant::now());
+                self.reread_at = Some(Instant::now());
                 self.shared.status_file().connected(self.server);
                 self.shared.log(format!("MCP channel {} is connected", self.server.name));
             }
             ServerLine::Refused(why) if !self.initialized => {
                 let why: String = why.chars().take(200).collect();
-                return Ok(Some(Ended::Failed(format!("the server refused to be initialised: {why}"))));
+                return Ok(Some(ServerOutcome::Failed(format!(
+                    "the server refused to be initialised: {why}"
+                ))));
             }
             ServerLine::Message(message) if self.initialized => self.intake.take(message),
             ServerLine::Verdict { request_id, verdict } if self.initialized => {
                 self.intake.take_verdict(&request_id, verdict);
             }
             ServerLine::Request(answer) => process.write(&answer)?,
-            ServerLine::Invalid => self.shared.status_file().count(self.server, Counted::Invalid),
+            ServerLine::Invalid => self.shared.status_file().count(self.server, ChannelCounter::Invalid),
             ServerLine::Initialized { .. }
             | ServerLine::Refused(_)
             | ServerLine::Message(_)
@@ -247,6 +249,6 @@ impl Throttle {
 
     /// Returns when reading may go on, if the limit has been reached.
     fn pause(&self) -> Option<Instant> {
-        (self.count >= PER_SECOND).then(|| self.since + Duration::from_secs(1))
+        (self.count >= MAX_PER_SECOND).then(|| self.since + Duration::from_secs(1))
     }
 }

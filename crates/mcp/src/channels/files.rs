@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The most bytes read from a file. A full allowlist is smaller.
 const MAX_FILE: u64 = 4 * 1024 * 1024;
 
-/// How long to wait for another command that is changing the list, which takes milliseconds.
-const LOCKED_WITHIN: Duration = Duration::from_secs(5);
+/// Time limit for another command that is changing the list, which takes milliseconds.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why the allowlist could not be changed.
 #[derive(Debug, thiserror::Error)]
@@ -143,7 +143,7 @@ pub fn unpair(home: &Home, operator: &Operator, sender: &ChannelSender) -> Resul
 /// Serializes commands that change the list.
 fn lock_allowlist(home: &Home) -> Result<Lock, AccessError> {
     let path = home.path().join("channels.lock");
-    let taken = Lock::take(&path, Some(Instant::now() + LOCKED_WITHIN))
+    let taken = Lock::take(&path, Some(Instant::now() + LOCK_TIMEOUT))
         .and_then(|lock| lock.ok_or_else(|| io::Error::other("another command is changing who may write")));
     taken.map_err(|error| wrong(&path, error))
 }
@@ -189,7 +189,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
-    fn commands_at_the_same_moment_lose_nothing() {
+    fn concurrent_commands_lose_nothing() {
         let sender = |number: usize| {
             ChannelSender::new(McpServer::new("slack").unwrap(), &format!("user {number}")).unwrap()
         };
@@ -220,7 +220,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sender_is_paired_once_and_can_be_taken_off() {
+    fn a_sender_is_paired_once_and_can_be_removed() {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path());
         let operator = Operator::at_the_keyboard();

@@ -13,12 +13,12 @@ use ringer_turn::{
 /// The marketplace name that stands for the person's own settings.
 const OWN_SETTINGS: &str = "config.toml";
 
-/// What the hub knows about a server and its agent.
+/// The facts about a server and its agent that the gates check.
 #[derive(Debug, Clone)]
-pub(super) struct Circumstances {
+pub(super) struct GateInputs {
     /// The kill switch.
     pub(super) enabled: bool,
-    /// How the person is signed in to the agent's client. `None` if the agent is not running.
+    /// The account with which the person is signed in to the agent's client. `None` if the agent is not running.
     pub(super) account: Option<(Auth, Account)>,
     /// A file in the server's command that other users can change.
     pub(super) changeable: Option<PathBuf>,
@@ -30,7 +30,7 @@ pub(super) struct Circumstances {
 /// Returns the refusal of the first gate that is closed.
 pub(super) fn refusal(
     server: &McpChannel,
-    circumstances: &Circumstances,
+    circumstances: &GateInputs,
 ) -> Result<Option<GateRefusal>, InvalidName> {
     let name = McpServer::new(&server.name)?;
     let plugin = Plugin { marketplace: OWN_SETTINGS.to_owned(), name: server.name.clone() };
@@ -46,11 +46,11 @@ pub(super) fn refusal(
     };
     let declares_channel = circumstances.declares_channel;
     let candidate = ChannelCandidate { server: name, declares_channel, plugin: Some(plugin) };
-    Ok(check_gates(&candidate, &policy).err().map(|refusal| in_words(refusal, server, circumstances)))
+    Ok(check_gates(&candidate, &policy).err().map(|refusal| reword(refusal, server, circumstances)))
 }
 
 /// Rewords a refusal in terms of Ringer's settings.
-fn in_words(refusal: GateRefusal, server: &McpChannel, circumstances: &Circumstances) -> GateRefusal {
+fn reword(refusal: GateRefusal, server: &McpChannel, circumstances: &GateInputs) -> GateRefusal {
     let (why, remedy) = match refusal.gate {
         Gate::RuntimeFlag => (refusal.why, "set enabled = true under [channels] in config.toml".to_owned()),
         Gate::Auth => (refusal.why, format!("{}, with /login in Claude Code", refusal.remedy)),
@@ -98,7 +98,7 @@ mod tests {
         }
     }
 
-    const OPEN: Circumstances = Circumstances {
+    const OPEN: GateInputs = GateInputs {
         enabled: true,
         account: Some((Auth::OAuth, Account::Personal)),
         changeable: None,
@@ -106,23 +106,23 @@ mod tests {
     };
 
     #[test]
-    fn each_gate_refuses_in_words_and_the_first_counts() {
-        let check = |circumstances: Circumstances, expected: &str| {
+    fn the_first_closed_gate_refuses() {
+        let check = |circumstances: GateInputs, expected: &str| {
             let refusal = refusal(&server(), &circumstances).unwrap();
             assert_eq!(refusal.map(|refusal| refusal.to_string()).unwrap_or_default(), expected);
         };
-        let account = |auth, account| Circumstances { account: Some((auth, account)), ..OPEN };
+        let account = |auth, account| GateInputs { account: Some((auth, account)), ..OPEN };
         let managed = |channels_enabled| Account::Managed { channels_enabled };
         check(OPEN, "");
         check(account(Auth::NotRequired, Account::Personal), "");
         check(account(Auth::OAuth, managed(Some(true))), "");
         check(
-            Circumstances { declares_channel: false, ..OPEN },
+            GateInputs { declares_channel: false, ..OPEN },
             "MCP channel slack refused at gate 1 (capability): the server does not declare \
              experimental[\"claude/channel\"]; use a version of it that does, or add the capability if it is yours",
         );
         check(
-            Circumstances { enabled: false, ..OPEN },
+            GateInputs { enabled: false, ..OPEN },
             "MCP channel slack refused at gate 2 (runtime flag): MCP channels are switched off; \
              set enabled = true under [channels] in config.toml",
         );
@@ -144,17 +144,17 @@ mod tests {
             );
         }
         check(
-            Circumstances { account: None, ..OPEN },
+            GateInputs { account: None, ..OPEN },
             "MCP channel slack refused at gate 5 (session opt-in): no agent \"worker\" is running; \
              start it, or name a running agent as `to`; `ringer status` lists them",
         );
         check(
-            Circumstances { changeable: Some("/tmp/x".into()), ..OPEN },
+            GateInputs { changeable: Some("/tmp/x".into()), ..OPEN },
             "MCP channel slack refused at gate 6 (allowlist): other people can change /tmp/x, which it runs; \
              chmod go-w /tmp/x",
         );
         // All at once: the first one.
-        let shut = Circumstances {
+        let shut = GateInputs {
             enabled: false,
             account: Some((Auth::ApiKey, managed(None))),
             changeable: Some("/tmp/x".into()),
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_everybody_can_change() {
+    fn world_writable_files_are_found() {
         let directory = tempfile::tempdir().unwrap();
         let (own, open) = (directory.path().join("own"), directory.path().join("open"));
         for (path, mode) in [(&own, 0o775), (&open, 0o777)] {

@@ -14,19 +14,19 @@ use ringer_turn::{
     RateTracker, escape_attribute, parse_answer,
 };
 
-use super::permissions::{PermissionRequests, Relayed, RelayedAnswer};
+use super::permissions::{ChatReply, PermissionRequests, RelayedAnswer};
 use super::protocol::PushedMessage;
 use super::shared::{Shared, running_agent};
-use super::status_file::Counted;
+use super::status_file::ChannelCounter;
 
 /// The most bytes of attributes in a message. Every part of a long message repeats them and must fit into a client's limit.
 const MAX_ATTRIBUTES: usize = 1_000;
-/// How often at most the person is told that a server exceeds the rate limit.
-const TELL_EVERY: Duration = Duration::from_hours(1);
-/// How many characters of a sender's name the person sees.
-const MAX_SHOWN_NAME: usize = 40;
+/// The shortest interval between two warnings to the person that a server exceeds the rate limit.
+const FLOOD_WARNING_INTERVAL: Duration = Duration::from_hours(1);
+/// The most characters of a sender's name that are shown.
+const MAX_NAME_CHARS: usize = 40;
 /// Attributes that take precedence when there are too many: author, chat and message id.
-const FIRST: [&str; 3] = ["user", "chat_id", "message_id"];
+const PRIORITY_ATTRIBUTES: [&str; 3] = ["user", "chat_id", "message_id"];
 
 /// Receives the messages of one server.
 pub(super) struct Intake {
@@ -60,7 +60,7 @@ impl Intake {
     }
 
     /// Rereads the agent's permission requests from the journal.
-    pub(super) fn look_at_prompts(&mut self) -> Result<(), Error> {
+    pub(super) fn reread_prompts(&mut self) -> Result<(), Error> {
         let Some(mut permissions) = self.permissions.take() else { return Ok(()) };
         let to = self.server.to.clone();
         let lines = self.with_journal(|journal| {
@@ -79,38 +79,38 @@ impl Intake {
 
     /// Handles an answer that the server reports as a verdict.
     pub(super) fn take_verdict(&mut self, request_id: &str, verdict: PermissionVerdict) {
-        self.look_before_answer();
+        self.reread_before_answer();
         let relayed = self.permissions.as_mut().map(|own| own.receive_verdict(request_id, verdict));
         let counted = match relayed {
-            Some(Ok(Relayed::Answer(answer))) => self.answer(&answer, None),
-            Some(Ok(_)) => Counted::LateAnswer,
+            Some(Ok(ChatReply::Answer(answer))) => self.answer(&answer, None),
+            Some(Ok(_)) => ChannelCounter::LateAnswer,
             // An invalid id, or a verdict from a server that gets no requests.
-            Some(Err(_)) | None => Counted::Invalid,
+            Some(Err(_)) | None => ChannelCounter::Invalid,
         };
         self.shared.status_file().count(&self.server, counted);
     }
 
     /// Rereads the prompts, since a request may have been answered elsewhere a moment ago.
-    fn look_before_answer(&mut self) {
-        if let Err(error) = self.look_at_prompts() {
+    fn reread_before_answer(&mut self) {
+        if let Err(error) = self.reread_prompts() {
             self.shared.log(format!("MCP channel {}: the open prompts cannot be read: {error}", self.name));
         }
     }
 
     /// Passes an answer to the agent and waits up to about two seconds until it is accepted. Meanwhile nothing is read from the
     /// server.
-    fn answer(&self, answer: &RelayedAnswer, sender: Option<&ChannelSender>) -> Counted {
+    fn answer(&self, answer: &RelayedAnswer, sender: Option<&ChannelSender>) -> ChannelCounter {
         let source = InjectionSource::Channel(self.name.clone()).to_string();
         let named = sender.map(|sender| format!("{source}:{}", sender.user()));
         let by = named.and_then(|name| Sender::new(&name).ok()).or_else(|| Sender::new(&source).ok());
-        let Some(by) = by else { return Counted::Invalid };
+        let Some(by) = by else { return ChannelCounter::Invalid };
         let what = match answer.verdict {
             PermissionVerdict::Allow => "allowed",
             PermissionVerdict::Deny => "denied",
         };
         let (counted, outcome) = match self.shared.answer(&answer.key, answer.verdict, &by) {
-            AnswerOutcome::Taken => (Counted::Answer, "the agent has taken it".to_owned()),
-            AnswerOutcome::NotTaken(why) | AnswerOutcome::OnlyThere(why) => (Counted::LateAnswer, why),
+            AnswerOutcome::Taken => (ChannelCounter::Answer, "the agent has taken it".to_owned()),
+            AnswerOutcome::NotTaken(why) | AnswerOutcome::OnlyThere(why) => (ChannelCounter::LateAnswer, why),
         };
         let who = sender.map_or_else(|| "the server".to_owned(), shown_name);
         self.shared.log(format!("MCP channel {}: {who} {what} what the agent asked: {outcome}", self.name));
@@ -123,35 +123,35 @@ impl Intake {
         self.shared.status_file().count(&self.server, counted);
     }
 
-    fn judge(&mut self, pushed: PushedMessage) -> Counted {
-        let Ok(message) = element(self.name.clone(), pushed) else { return Counted::Invalid };
+    fn judge(&mut self, pushed: PushedMessage) -> ChannelCounter {
+        let Ok(message) = element(self.name.clone(), pushed) else { return ChannelCounter::Invalid };
         // Without an author it cannot be on the allowlist.
-        let Some(sender) = ChannelSender::of(&message) else { return Counted::Refused };
-        let Some(admitted) = self.admit(&sender) else { return Counted::Refused };
+        let Some(sender) = ChannelSender::of(&message) else { return ChannelCounter::Refused };
+        let Some(admitted) = self.admit(&sender) else { return ChannelCounter::Refused };
         if parse_answer(message.content()).is_some() {
-            self.look_before_answer();
+            self.reread_before_answer();
         }
         let relayed = self.permissions.as_mut().map(|own| own.receive(admitted, message.content()));
         match relayed {
-            Some(Relayed::Answer(answer)) => return self.answer(&answer, Some(&sender)),
+            Some(ChatReply::Answer(answer)) => return self.answer(&answer, Some(&sender)),
             // An answer is never passed to the agent as text.
-            Some(Relayed::TooLate) => return Counted::LateAnswer,
-            Some(Relayed::Message) | None => {}
+            Some(ChatReply::TooLate) => return ChannelCounter::LateAnswer,
+            Some(ChatReply::Message) | None => {}
         }
         let (now, source) = (monotonic(), InjectionSource::Channel(self.name.clone()));
         if !self.rates.allows(now, &source, Rate::default()) {
-            self.tell_of_flood();
-            return Counted::OverRate;
+            self.warn_of_flood();
+            return ChannelCounter::OverRate;
         }
         match self.store(&message, &source) {
             Ok(true) => {
                 self.rates.record(now, &source);
-                Counted::Message
+                ChannelCounter::Message
             }
-            Ok(false) => Counted::Refused,
+            Ok(false) => ChannelCounter::Refused,
             Err(error) => {
                 self.shared.log(format!("a message of the channel {} is lost: {error}", self.name));
-                Counted::Invalid
+                ChannelCounter::Invalid
             }
         }
     }
@@ -174,13 +174,13 @@ impl Intake {
             let (user, name, to) = (shown_name(sender), &self.name, &self.server.to);
             let text =
                 format!("{user} on {name} wants to write to {to}. To allow it: ringer mcp pair {code}");
-            self.tell_person(&text, &format!("channel-sender:{code}"));
+            self.notify_person(&text, &format!("channel-sender:{code}"));
         }
         None
     }
 
-    fn tell_of_flood(&mut self) {
-        if self.told_at.is_some_and(|told| told.elapsed() < TELL_EVERY) {
+    fn warn_of_flood(&mut self) {
+        if self.told_at.is_some_and(|told| told.elapsed() < FLOOD_WARNING_INTERVAL) {
             return;
         }
         self.told_at = Some(Instant::now());
@@ -190,10 +190,10 @@ impl Intake {
             self.name,
             per.as_secs()
         );
-        self.tell_person(&text, &format!("channel-rate:{}", self.name));
+        self.notify_person(&text, &format!("channel-rate:{}", self.name));
     }
 
-    fn tell_person(&mut self, text: &str, key: &str) {
+    fn notify_person(&mut self, text: &str, key: &str) {
         self.shared.log(text.to_owned());
         let mut draft = Draft::tagged(Scope::global(), Sender::system(), Tag::Notice(Kind::Status), text);
         draft.recipient = Recipient::Person;
@@ -238,7 +238,7 @@ pub fn element(server: McpServer, pushed: PushedMessage) -> Result<ChannelMessag
 
 /// Returns the sender's name, quoted and truncated: it is untrusted text.
 fn shown_name(sender: &ChannelSender) -> String {
-    format!("{:?}", sender.user().chars().take(MAX_SHOWN_NAME).collect::<String>())
+    format!("{:?}", sender.user().chars().take(MAX_NAME_CHARS).collect::<String>())
 }
 
 fn random() -> u32 {
@@ -249,7 +249,7 @@ fn random() -> u32 {
 /// Drops metadata beyond [`MAX_ATTRIBUTES`].
 fn bounded(mut meta: BTreeMap<String, String>) -> Meta {
     let mut room = MAX_ATTRIBUTES;
-    let first = FIRST.iter().filter_map(|key| meta.remove_entry(*key)).collect::<Vec<_>>();
+    let first = PRIORITY_ATTRIBUTES.iter().filter_map(|key| meta.remove_entry(*key)).collect::<Vec<_>>();
     let fitting = first.into_iter().chain(meta).filter(|(key, value)| {
         // A space, the equals sign and two quotation marks.
         let length = key.len() + escape_attribute(value).len() + 4;
@@ -265,7 +265,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn metadata_is_bounded_and_the_sender_comes_first() {
+    fn metadata_is_bounded_and_starts_with_the_sender() {
         let meta = |pairs: &[(&str, &str)]| {
             bounded(pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
         };

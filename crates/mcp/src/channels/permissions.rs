@@ -19,7 +19,7 @@ const MAX_REQUEST: usize = 1_500;
 const MAX_LINES: usize = 30;
 const MAX_BLANKS: usize = 40;
 /// The most requests relayed at the same time. Others follow when one is closed.
-const MAX_TOLD: usize = 8;
+const MAX_RELAYED: usize = 8;
 
 /// The requests that were relayed to one server.
 #[derive(Debug, Default)]
@@ -37,9 +37,9 @@ pub(super) struct RelayedAnswer {
     pub(super) verdict: PermissionVerdict,
 }
 
-/// What a message or a verdict means.
+/// The meaning of a chat message or a verdict.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Relayed {
+pub(super) enum ChatReply {
     /// The first answer to a request.
     Answer(RelayedAnswer),
     /// An answer to a request that is closed.
@@ -56,21 +56,24 @@ impl PermissionRequests {
         open: &[StoredPrompt],
         mut random: impl FnMut() -> u32,
     ) -> Vec<Vec<u8>> {
-        let open: Vec<Shown<'_>> =
-            open.iter().filter(|prompt| prompt.agent == *agent).filter_map(Shown::of).collect();
+        let open: Vec<RelayablePrompt<'_>> =
+            open.iter().filter(|prompt| prompt.agent == *agent).filter_map(RelayablePrompt::of).collect();
         let relay = &mut self.relay;
         self.ids.retain(|key, id| {
-            let prompt = open.iter().find(|shown| shown.prompt.key == *key);
+            let prompt = open.iter().find(|relayable| relayable.prompt.key == *key);
             match prompt {
                 // If there was an answer, the client did not accept it and it was withdrawn: allow another one.
-                Some(shown) if shown.prompt.decision.is_none() => drop(relay.ask_as(id.clone())),
+                Some(relayable) if relayable.prompt.decision.is_none() => drop(relay.ask_as(id.clone())),
                 _ => drop(relay.withdraw(id)),
             }
             prompt.is_some()
         });
         let mut lines = Vec::new();
-        for Shown { prompt, tool, request } in open {
-            if prompt.decision.is_some() || self.ids.contains_key(&prompt.key) || self.ids.len() >= MAX_TOLD {
+        for RelayablePrompt { prompt, tool, request } in open {
+            if prompt.decision.is_some()
+                || self.ids.contains_key(&prompt.key)
+                || self.ids.len() >= MAX_RELAYED
+            {
                 continue;
             }
             let Ok(id) = self.relay.ask(random()) else { break };
@@ -81,9 +84,9 @@ impl PermissionRequests {
     }
 
     /// Handles a message of an admitted sender.
-    pub(super) fn receive(&mut self, sender: AdmittedSender<'_>, text: &str) -> Relayed {
-        let heard = self.relay.receive(sender, text);
-        self.relayed(heard)
+    pub(super) fn receive(&mut self, sender: AdmittedSender<'_>, text: &str) -> ChatReply {
+        let message = self.relay.receive(sender, text);
+        self.match_reply(message)
     }
 
     /// Handles a verdict that the server reports.
@@ -91,31 +94,31 @@ impl PermissionRequests {
         &mut self,
         request_id: &str,
         verdict: PermissionVerdict,
-    ) -> Result<Relayed, Error> {
-        let heard = self.relay.receive_verdict(request_id, verdict)?;
-        Ok(self.relayed(heard))
+    ) -> Result<ChatReply, Error> {
+        let message = self.relay.receive_verdict(request_id, verdict)?;
+        Ok(self.match_reply(message))
     }
 
-    fn relayed(&self, heard: RelayedMessage) -> Relayed {
-        match heard {
+    fn match_reply(&self, message: RelayedMessage) -> ChatReply {
+        match message {
             RelayedMessage::Answer { id, verdict } => {
                 let key = self.ids.iter().find(|(_, own)| **own == id).map(|(key, _)| key.clone());
-                key.map_or(Relayed::TooLate, |key| Relayed::Answer(RelayedAnswer { key, verdict }))
+                key.map_or(ChatReply::TooLate, |key| ChatReply::Answer(RelayedAnswer { key, verdict }))
             }
-            RelayedMessage::TooLate { .. } => Relayed::TooLate,
-            RelayedMessage::Message => Relayed::Message,
+            RelayedMessage::TooLate { .. } => ChatReply::TooLate,
+            RelayedMessage::Message => ChatReply::Message,
         }
     }
 }
 
 /// A prompt as it appears in a chat: the tool and the whole request, with hidden characters made visible.
-struct Shown<'a> {
+struct RelayablePrompt<'a> {
     prompt: &'a StoredPrompt,
     tool: String,
     request: String,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> RelayablePrompt<'a> {
     /// Returns `None` unless this is a permission request that can be shown in full and answered from here.
     fn of(prompt: &'a StoredPrompt) -> Option<Self> {
         let PromptContent::Permission(request) = &prompt.prompt.content else { return None };
@@ -180,49 +183,52 @@ mod tests {
         let lines = requests.update(&Agent::new("a").unwrap(), open, || 7);
         let read = |line: &Vec<u8>| serde_json::from_slice::<Value>(line).unwrap()["params"].clone();
         let text = |params: &Value, name: &str| params[name].as_str().unwrap().to_owned();
-        let told = lines.iter().map(read);
-        told.map(|params| (text(&params, "request_id"), text(&params, "input_preview"))).collect()
+        let relayed = lines.iter().map(read);
+        relayed.map(|params| (text(&params, "request_id"), text(&params, "input_preview"))).collect()
     }
 
-    fn answer(key: &str, verdict: PermissionVerdict) -> Relayed {
-        Relayed::Answer(RelayedAnswer { key: key.to_owned(), verdict })
+    fn answer(key: &str, verdict: PermissionVerdict) -> ChatReply {
+        ChatReply::Answer(RelayedAnswer { key: key.to_owned(), verdict })
     }
 
     #[test]
-    fn each_request_is_told_once_and_answered_once() {
+    fn each_request_is_relayed_once_and_answered_once() {
         let mut requests = PermissionRequests::default();
         let open = [prompt("1", "a", "make"), prompt("2", "b", "no"), prompt("3", "a", "rm \u{202e}x")];
-        let told = update(&mut requests, &open);
-        assert_eq!(told.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(), ["make", "rm \\u{202e}x"]);
+        let relayed = update(&mut requests, &open);
+        assert_eq!(
+            relayed.iter().map(|(_, text)| text.as_str()).collect::<Vec<_>>(),
+            ["make", "rm \\u{202e}x"]
+        );
         assert_eq!(update(&mut requests, &open), []);
-        let (first, second) = (&told[0].0, &told[1].0);
+        let (first, second) = (&relayed[0].0, &relayed[1].0);
         let allow = PermissionVerdict::Allow;
         assert_eq!(requests.receive_verdict(second, allow), Ok(answer("3", allow)));
-        assert_eq!(requests.receive_verdict(second, allow), Ok(Relayed::TooLate));
+        assert_eq!(requests.receive_verdict(second, allow), Ok(ChatReply::TooLate));
         // The other one is answered at the keyboard, which closes it.
         assert_eq!(update(&mut requests, &open[2..]), []);
-        assert_eq!(requests.receive_verdict(first, allow), Ok(Relayed::TooLate));
+        assert_eq!(requests.receive_verdict(first, allow), Ok(ChatReply::TooLate));
         // The same dialog comes back, as after a hub restart: it is another request.
         let again = update(&mut requests, &open[..1]);
         assert!(again.len() == 1 && again[0].0 != *first && again[0].0 != *second);
     }
 
     #[test]
-    fn what_is_decided_elsewhere_is_closed_and_opened_again_when_that_is_withdrawn() {
+    fn a_request_decided_elsewhere_is_closed_until_the_decision_is_withdrawn() {
         let mut requests = PermissionRequests::default();
         let mut open = [prompt("1", "a", "make")];
-        let told = update(&mut requests, &open);
+        let relayed = update(&mut requests, &open);
         let deny = PermissionVerdict::Deny;
         open[0].decision = Some(decided());
         assert_eq!(update(&mut requests, &open), []);
-        assert_eq!(requests.receive_verdict(&told[0].0, deny), Ok(Relayed::TooLate));
+        assert_eq!(requests.receive_verdict(&relayed[0].0, deny), Ok(ChatReply::TooLate));
         open[0].decision = None;
         assert_eq!(update(&mut requests, &open), [], "the chat has its id");
-        assert_eq!(requests.receive_verdict(&told[0].0, deny), Ok(answer("1", deny)));
+        assert_eq!(requests.receive_verdict(&relayed[0].0, deny), Ok(answer("1", deny)));
     }
 
     #[test]
-    fn only_what_can_be_read_in_full_and_answered_is_told() {
+    fn only_readable_and_answerable_requests_are_relayed() {
         let mut requests = PermissionRequests::default();
         let mut cut = prompt("1", "a", "make");
         if let PromptContent::Permission(request) = &mut cut.prompt.content {
@@ -246,16 +252,16 @@ mod tests {
             request.tool = "Read\n\u{202e}".to_owned();
         }
         let lines = requests.update(&Agent::new("a").unwrap(), &[hidden], || 7);
-        let told: Value = serde_json::from_slice(&lines[0]).unwrap();
-        assert_eq!(told["params"]["tool_name"], "Read\\u{a}\\u{202e}");
+        let relayed: Value = serde_json::from_slice(&lines[0]).unwrap();
+        assert_eq!(relayed["params"]["tool_name"], "Read\\u{a}\\u{202e}");
     }
 
     #[test]
-    fn a_few_are_told_at_once_and_the_others_when_one_is_over() {
+    fn relayed_requests_are_limited_and_others_follow() {
         let mut requests = PermissionRequests::default();
         let open: Vec<StoredPrompt> =
-            (0..MAX_TOLD + 2).map(|number| prompt(&format!("{number:02}"), "a", "make")).collect();
-        assert_eq!(update(&mut requests, &open).len(), MAX_TOLD);
+            (0..MAX_RELAYED + 2).map(|number| prompt(&format!("{number:02}"), "a", "make")).collect();
+        assert_eq!(update(&mut requests, &open).len(), MAX_RELAYED);
         assert_eq!(update(&mut requests, &open[1..]).len(), 1);
     }
 }

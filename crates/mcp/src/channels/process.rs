@@ -17,10 +17,10 @@ use crate::proxy::{pid_of, watch_end};
 /// The default capacity of a pipe on Linux.
 const CHUNK: usize = 64 * 1024;
 /// Grace period between SIGTERM and SIGKILL.
-const ENDS_WITHIN: Duration = Duration::from_millis(300);
+const EXIT_GRACE: Duration = Duration::from_millis(300);
 
 /// Why a wait ended.
-pub(super) enum Waited {
+pub(super) enum WaitResult {
     /// Another thread woke this one.
     Woken,
     /// The deadline passed.
@@ -55,7 +55,7 @@ impl ServerProcess {
         match (child.stdin.take(), child.stdout.take(), watch_end(&child)) {
             (Some(stdin), Some(stdout), Ok(ended)) => {
                 let process = Self { child, group, stdin: Some(stdin), stdout, ended, chunk: vec![0; CHUNK] };
-                process.unblock()?;
+                process.set_nonblocking()?;
                 Ok(process)
             }
             (_, _, ended) => {
@@ -67,7 +67,7 @@ impl ServerProcess {
     }
 
     /// Makes both pipes non-blocking: a server that neither reads nor writes must not block the thread.
-    fn unblock(&self) -> io::Result<()> {
+    fn set_nonblocking(&self) -> io::Result<()> {
         fcntl_setfl(&self.stdout, fcntl_getfl(&self.stdout)? | OFlags::NONBLOCK)?;
         if let Some(stdin) = &self.stdin {
             fcntl_setfl(stdin, fcntl_getfl(stdin)? | OFlags::NONBLOCK)?;
@@ -104,14 +104,14 @@ impl ServerProcess {
     }
 
     /// Waits until there is something to read, the server has exited, or another thread wakes this one.
-    pub(super) fn wait(&self, woken: &UnixStream, until: Option<Instant>) -> io::Result<Waited> {
+    pub(super) fn wait(&self, woken: &UnixStream, until: Option<Instant>) -> io::Result<WaitResult> {
         let own = [&self.ended].map(|stream| PollFd::new(stream, PollFlags::IN));
         let output = PollFd::new(&self.stdout, PollFlags::IN);
         wait_for(woken, own.into_iter().chain([output]).collect(), until)
     }
 
     /// Describes how the server ended. Does not reap the process, so that its pid cannot be reused before the group is killed.
-    pub(super) fn end_in_words(&self) -> String {
+    pub(super) fn describe_exit(&self) -> String {
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         let status = waitid(WaitId::Pid(self.group), options).ok().flatten();
         let ended = status.map(|status| (status.exit_status(), status.terminating_signal()));
@@ -128,7 +128,7 @@ impl Drop for ServerProcess {
         // MCP servers exit at the end of their input. The signal is for processes that the server started.
         self.stdin = None;
         let _ = kill_process_group(self.group, Signal::TERM);
-        let until = Instant::now() + ENDS_WITHIN;
+        let until = Instant::now() + EXIT_GRACE;
         let _ = wait_for(&self.ended, Vec::new(), Some(until));
         // The pid cannot be reused before the process is reaped.
         let _ = kill_process_group(self.group, Signal::KILL);
@@ -141,16 +141,16 @@ pub(super) fn wait_for(
     woken: &UnixStream,
     others: Vec<PollFd<'_>>,
     until: Option<Instant>,
-) -> io::Result<Waited> {
+) -> io::Result<WaitResult> {
     let mut waits = vec![PollFd::new(woken, PollFlags::IN)];
     waits.extend(others);
     loop {
         let left = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = left.and_then(|left| Timespec::try_from(left).ok());
         match poll(&mut waits, timeout.as_ref()) {
-            Ok(0) => return Ok(Waited::TimedOut),
-            Ok(_) if !waits[0].revents().is_empty() => return Ok(Waited::Woken),
-            Ok(_) => return Ok(Waited::Ready),
+            Ok(0) => return Ok(WaitResult::TimedOut),
+            Ok(_) if !waits[0].revents().is_empty() => return Ok(WaitResult::Woken),
+            Ok(_) => return Ok(WaitResult::Ready),
             Err(Errno::INTR) => {}
             Err(error) => return Err(error.into()),
         }

@@ -17,7 +17,7 @@ use ringer_turn::{
 };
 
 use super::files::{AccessError, allowlist_stamp, load};
-use super::gates::{self, Circumstances, changeable_file};
+use super::gates::{self, GateInputs, changeable_file};
 use super::status_file::StatusFile;
 
 /// Finds out how the person is signed in to an agent's client.
@@ -106,7 +106,7 @@ impl Shared {
         target: Option<&AgentInfo>,
         declares_channel: bool,
     ) -> Option<GateRefusal> {
-        let circumstances = Circumstances {
+        let circumstances = GateInputs {
             enabled: self.settings().enabled,
             account: target.map(|agent| (self.setup.find_account)(agent)),
             changeable: changeable_file(&server.command, &self.setup.search_path),

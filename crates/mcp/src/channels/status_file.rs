@@ -11,11 +11,11 @@ use ringer_turn::{GateRefusal, WaitingSender};
 use super::files::{ChannelState, ChannelStatus, ChannelsStatus, status_path};
 
 /// The shortest interval between two writes of changed counters.
-const WRITE_EVERY: Duration = Duration::from_secs(1);
+const MIN_WRITE_INTERVAL: Duration = Duration::from_secs(1);
 
 /// A counter of [`ChannelStatus`].
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Counted {
+pub(super) enum ChannelCounter {
     Message,
     Refused,
     OverRate,
@@ -81,15 +81,15 @@ impl StatusFile {
     }
 
     /// Increments a counter. The next [`Self::write_if_due`] writes it.
-    pub(super) fn count(&mut self, server: &McpChannel, what: Counted) {
+    pub(super) fn count(&mut self, server: &McpChannel, what: ChannelCounter) {
         let status = self.status(server);
         let count = match what {
-            Counted::Message => &mut status.messages,
-            Counted::Refused => &mut status.refused,
-            Counted::OverRate => &mut status.over_rate,
-            Counted::Invalid => &mut status.invalid,
-            Counted::Answer => &mut status.answers,
-            Counted::LateAnswer => &mut status.late_answers,
+            ChannelCounter::Message => &mut status.messages,
+            ChannelCounter::Refused => &mut status.refused,
+            ChannelCounter::OverRate => &mut status.over_rate,
+            ChannelCounter::Invalid => &mut status.invalid,
+            ChannelCounter::Answer => &mut status.answers,
+            ChannelCounter::LateAnswer => &mut status.late_answers,
         };
         *count = count.saturating_add(1);
         self.is_stale = true;
@@ -103,12 +103,13 @@ impl StatusFile {
         }
     }
 
-    /// Writes unsaved changes. If the last write was less than [`WRITE_EVERY`] ago, returns when to try again instead.
+    /// Writes unsaved changes. If the last write was less than [`MIN_WRITE_INTERVAL`] ago, returns when to try again instead.
     pub(super) fn write_if_due(&mut self) -> Option<Instant> {
         if !self.is_stale {
             return None;
         }
-        let due = self.written.map(|written| written + WRITE_EVERY).filter(|due| *due > Instant::now());
+        let due =
+            self.written.map(|written| written + MIN_WRITE_INTERVAL).filter(|due| *due > Instant::now());
         if due.is_none() {
             self.write();
         }

@@ -128,7 +128,7 @@ impl Handler {
             tokio::select! {
                 asked = &mut waiting => break asked,
                 () = context.ct.cancelled() => return Err("cancelled".to_owned()),
-                () = client_gone(&mut ended) => return Err("the client has gone".to_owned()),
+                () = wait_for_disconnect(&mut ended) => return Err("the client has gone".to_owned()),
                 _ = ticks.tick() => self.report_progress(context, started.elapsed(), within).await,
             }
         };
@@ -159,7 +159,7 @@ impl Handler {
     }
 }
 
-async fn client_gone(ended: &mut watch::Receiver<bool>) {
+async fn wait_for_disconnect(ended: &mut watch::Receiver<bool>) {
     // An error means that the sender was dropped, which happens only after the service has ended.
     let _ = ended.wait_for(|ended| *ended).await;
 }

@@ -20,16 +20,16 @@ use serde_json::json;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 
-use crate::agent_inbox::{FindAgent, take_in_for_lead};
+use crate::agent_inbox::{FindAgent, move_lead_messages};
 
 /// The method of a channel message.
 const METHOD: &str = "notifications/claude/channel";
-/// How many message ids are remembered, so that each message is sent once. An agent never has this many pending.
+/// The most message ids that are remembered, so that each message is sent once. An agent never has this many pending.
 const MAX_REMEMBERED: usize = 1024;
-/// How many messages are queued for writing. If the client does not read, the thread blocks.
+/// The most messages queued for writing. If the client does not read, the thread blocks.
 const MAX_QUEUED: usize = 16;
 
-/// Where to find the messages for the client's agent.
+/// The journal, and how to find the client's agent in it.
 pub struct PushSource {
     /// The home of the journal.
     pub home: Home,
@@ -62,7 +62,7 @@ impl Pushes {
             source,
             woken,
             registered: Arc::clone(&self.registered),
-            pushed: VecDeque::new(),
+            sent_ids: VecDeque::new(),
             sender,
         };
         spawn_blocking(move || thread.run());
@@ -106,16 +106,16 @@ struct McpPushThread {
     /// The agent whose messages the thread waits for.
     registered: Arc<Mutex<Option<Agent>>>,
     /// The ids of the last messages sent, oldest first.
-    pushed: VecDeque<MessageId>,
+    sent_ids: VecDeque<MessageId>,
     sender: mpsc::Sender<Message>,
 }
 
 /// Why the thread stopped waiting for an agent's messages.
-enum Stopped {
+enum StopReason {
     /// The server is shutting down.
     Ended,
     /// The client belongs to another agent now.
-    LookAgain,
+    AgentChanged,
     /// There is no journal, or its home is being removed and the doorbell is gone. The thread does not recreate it: an empty
     /// journal has no messages.
     NoJournal,
@@ -123,40 +123,40 @@ enum Stopped {
 
 impl McpPushThread {
     fn run(&mut self) {
-        let mut has_looked_again = false;
+        let mut has_retried = false;
         loop {
             match self.push_for_agent() {
-                Ok(Stopped::Ended) => return,
-                Ok(Stopped::LookAgain) => has_looked_again = false,
+                Ok(StopReason::Ended) => return,
+                Ok(StopReason::AgentChanged) => has_retried = false,
                 // The journal is missing or broken. The next tool call wakes this thread, but not if it created the journal
                 // before `registered` was cleared, so the thread checks once more before it sleeps.
-                Ok(Stopped::NoJournal) | Err(_) => {
+                Ok(StopReason::NoJournal) | Err(_) => {
                     self.set_registered(None);
-                    if has_looked_again && self.wait_for_wake() {
+                    if has_retried && self.wait_for_wake() {
                         return;
                     }
-                    has_looked_again = !has_looked_again;
+                    has_retried = !has_retried;
                 }
             }
         }
     }
 
-    fn push_for_agent(&mut self) -> Result<Stopped, Error> {
+    fn push_for_agent(&mut self) -> Result<StopReason, Error> {
         let Some(mut journal) = Journal::open_existing(&self.source.home)? else {
-            return Ok(Stopped::NoJournal);
+            return Ok(StopReason::NoJournal);
         };
         let agent = (self.source.find_agent)(&mut journal);
         let mut waiter = journal.wait_for_messages_of_client(agent.as_ref(), &(self.source.scope)())?;
         drop(journal);
         self.set_registered(agent.clone());
         loop {
-            let Some(mut journal) = waiter.journal()? else { return Ok(Stopped::NoJournal) };
+            let Some(mut journal) = waiter.journal()? else { return Ok(StopReason::NoJournal) };
             if (self.source.find_agent)(&mut journal) != agent {
-                return Ok(Stopped::LookAgain);
+                return Ok(StopReason::AgentChanged);
             }
             let pending = match &agent {
                 Some(agent) => {
-                    take_in_for_lead(&mut journal, agent);
+                    move_lead_messages(&mut journal, agent);
                     journal.pending_for(agent, IdSource::now().unix_ms)?
                 }
                 None => Vec::new(),
@@ -165,12 +165,12 @@ impl McpPushThread {
             drop(journal);
             for part in pending {
                 if !self.push(part) {
-                    return Ok(Stopped::Ended);
+                    return Ok(StopReason::Ended);
                 }
             }
             let reason = waiter.sleep(&[self.woken.as_fd()], None, None)?;
             if reason == HookWake::Other && self.has_ended() {
-                return Ok(Stopped::Ended);
+                return Ok(StopReason::Ended);
             }
         }
     }
@@ -178,13 +178,13 @@ impl McpPushThread {
     /// Sends a message unless it was sent before. Returns false if the server has ended.
     fn push(&mut self, part: MessagePart) -> bool {
         let message = part.message;
-        if self.pushed.contains(&message.id) || !matches!(message.draft.tag, Tag::Notice(_)) {
+        if self.sent_ids.contains(&message.id) || !matches!(message.draft.tag, Tag::Notice(_)) {
             return true;
         }
-        if self.pushed.len() == MAX_REMEMBERED {
-            self.pushed.pop_front();
+        if self.sent_ids.len() == MAX_REMEMBERED {
+            self.sent_ids.pop_front();
         }
-        self.pushed.push_back(message.id.clone());
+        self.sent_ids.push_back(message.id.clone());
         self.sender.blocking_send(message).is_ok()
     }
 

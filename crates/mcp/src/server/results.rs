@@ -116,7 +116,7 @@ impl TakenNotifications {
 }
 
 fn everything(inbox: &mut AgentInbox, calls: u64) -> Result<Option<String>, String> {
-    let taken = inbox.take_everything(calls);
+    let taken = inbox.take_all(calls);
     let taken = taken.map_err(|error| {
         format!("error: your messages cannot be read now: {error}\nhint: call `inbox` again")
     })?;
@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_done_when_it_is_written_is_taken_out() {
+    fn the_work_after_writing_is_removed_from_the_result() {
         for when in [WhenWritten::Nothing, WhenWritten::Inbox, WhenWritten::AnswerRead("q-1".to_owned())] {
             let mut made = result(Ok("x\n".to_owned()), &when);
             assert_eq!(take_when_written(&mut made), when);
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_is_added_after_a_blank_line() {
+    fn added_text_follows_a_blank_line() {
         let added = |text: &str| {
             let mut made = result(Ok(text.to_owned()), &WhenWritten::Nothing);
             append(&mut made, "more");

@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_with_the_name_of_the_parameter() {
+    fn errors_name_the_parameter() {
         let notify = |arguments: Value| wrong::<NotifyArguments>(ToolName::Notify, &arguments);
         assert_eq!(notify(json!({})), "the parameter `message` is missing");
         assert_eq!(notify(json!({ "message": null })), "the parameter `message` is missing");
@@ -370,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_out_has_its_default() {
+    fn omitted_parameters_have_defaults() {
         let arguments = json!({ "message": "x", "title": null });
         let read: NotifyArguments = read_arguments(ToolName::Notify, arguments.as_object().cloned()).unwrap();
         assert_eq!(read, NotifyArguments { message: "x".to_owned(), ..NotifyArguments::default() });
