@@ -1,17 +1,17 @@
 //! The scanner against a bare search for ESC and against the `vte` parser, on five kinds of output.
 //!
-//! Run with `cargo xtask bench scanner`. Every round runs all three over the same bytes, in turn, in pieces of the size
-//! of a PTY read; what is printed is the median over the rounds of the ratio within one round, so a noisy machine
-//! disturbs all three alike.
+//! Run with `cargo xtask bench scanner`. Every round runs all three over the same bytes, in pieces of the size of a
+//! PTY read. The result is the median over all rounds of the ratio within one round, so a noisy machine affects all three
+//! equally.
 
 use std::hint::black_box;
 use std::time::Instant;
 
 use ringer_term::Scanner;
 
-/// Input per round: well beyond the cache, as a busy terminal is.
+/// Input per round: well beyond the size of the cache.
 const SIZE: usize = 32 * 1024 * 1024;
-/// What one read of a PTY gives at most.
+/// The largest read from a PTY.
 const PIECE: usize = 64 * 1024;
 const ROUNDS: usize = 15;
 
@@ -58,7 +58,7 @@ fn inputs() -> [(&'static str, String); 5] {
     ]
 }
 
-/// Megabytes a second.
+/// Returns megabytes per second.
 #[expect(clippy::cast_precision_loss, reason = "a rate, not an account")]
 fn rate(bytes: &[u8], work: fn(&[u8]) -> usize) -> f64 {
     let start = Instant::now();
@@ -94,7 +94,7 @@ fn parse(bytes: &[u8]) -> usize {
     counter.0
 }
 
-/// Counts what `vte` calls back for, so that nothing is optimised away.
+/// Counts the callbacks of `vte`, so that nothing is optimised away.
 struct Counter(usize);
 
 impl vte::Perform for Counter {

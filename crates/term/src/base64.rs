@@ -59,7 +59,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_vectors_of_rfc_4648() {
+    fn test_vectors_of_rfc_4648() {
         for (plain, coded) in [
             ("", ""),
             ("f", "Zg=="),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_base64_is_refused() {
+    fn invalid_base64_is_refused() {
         for text in ["a", "ab;d", "a=bc", "====", "Zg=", "Zm9v\n"] {
             assert_eq!(decode(text.as_bytes()), None, "{text}");
         }

@@ -16,7 +16,7 @@ pub enum Channel {
     /// The best method that this terminal is known to support; a bell if it is unknown.
     #[default]
     Auto,
-    /// What Claude Code's `auto` does, even where it sends nothing.
+    /// The behaviour of Claude Code's `auto`, even where it sends nothing.
     Compatible,
     /// OSC 9.
     Iterm2,
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn the_person_overrides() {
+    fn a_configured_channel_overrides_detection() {
         let detection = detect(&Env::new([("TERM", "xterm-kitty")]));
         for (channel, method) in [
             (Channel::Iterm2, Method::Iterm2),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn inside_tmux_the_outer_terminal_counts() {
+    fn inside_tmux_the_outer_terminal_decides() {
         let chosen = |answer: &str, channel| {
             let inside = detect(&Env::new([("TMUX", "1"), ("TERM", "tmux-256color")]));
             choose_method(

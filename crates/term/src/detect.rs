@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn every_row_matches_on_its_own() {
+    fn every_row_matches() {
         let askpass = "VSCODE_GIT_ASKPASS_MAIN";
         check(&[("CURSOR_TRACE_ID", "x")], 1, "cursor");
         check(&[(askpass, "/opt/cursor/askpass.js")], 2, "cursor");
@@ -267,7 +267,7 @@ mod tests {
 
     /// All rows' variables at once; removing the winner lets the next row win, down to the last.
     #[test]
-    fn rows_win_in_their_order() {
+    fn earlier_rows_take_precedence() {
         let mut env = Env::new([
             ("CURSOR_TRACE_ID", "1"),
             ("VSCODE_GIT_ASKPASS_MAIN", "windsurf"),

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_not_text_is_escaped() {
+    fn only_hidden_characters_are_escaped() {
         let check = |json, expected| assert_eq!(escape_json(json), expected);
         check("{\"a\": [1, \"é 日本 👩\"]}\n", "{\"a\": [1, \"é 日本 👩\"]}\n");
         check("\"\u{7f}\u{80}\u{9f}\"", r#""\u007f\u0080\u009f""#);

@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn variables_prove_nothing_inside_a_multiplexer() {
+    fn variables_are_ignored_inside_a_multiplexer() {
         for layer in ["TMUX", "STY", "ZELLIJ"] {
             check(
                 &[(layer, "1"), ("KITTY_WINDOW_ID", "1"), ("TERM", "screen")],

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn only_pages_mail_and_files_of_this_machine_are_links() {
+    fn only_web_mail_and_local_file_addresses_are_links() {
         let check =
             |uri: &str, expected: Option<LinkTarget>| assert_eq!(link_target(uri, "box"), expected, "{uri}");
         for uri in ["https://example.org/a?b#c", "HTTP://example.org", "mailto:a@example.org"] {
@@ -128,7 +128,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_other_scheme_is_a_link(scheme in "[a-zA-Z][a-zA-Z0-9+.-]{0,12}", rest in ".{0,30}") {
+        fn other_schemes_are_not_links(scheme in "[a-zA-Z][a-zA-Z0-9+.-]{0,12}", rest in ".{0,30}") {
             let known = ["http", "https", "mailto", "file"].iter().any(|own| scheme.eq_ignore_ascii_case(own));
             let target = link_target(&format!("{scheme}:{rest}"), "box");
             prop_assert!(known || target.is_none());

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_screen_would_make_a_control_of_gets_there() {
+    fn no_character_for_screen_becomes_a_control() {
         let screen = [Multiplexer::Screen];
         assert_eq!(
             wrap("\x1b]9;ě ć é 語\x07".as_bytes(), &screen),

@@ -30,12 +30,12 @@ const MAX_HELD: usize = 4 * MAX_OSC;
 pub struct NotificationStripper {
     scanner: Scanner,
     held: Vec<u8>,
-    holding: Holding,
+    holding: HeldSequence,
 }
 
 /// The bytes that are held back.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Holding {
+enum HeldSequence {
     /// Nothing: the current sequence passes as it arrives.
     #[default]
     Nothing,
@@ -65,38 +65,38 @@ impl NotificationStripper {
         while at < bytes.len() {
             let next = self.scanner.step(bytes, at, &mut on_event);
             let parser = self.scanner.parser();
-            if parser.is_ground() && self.holding == Holding::Nothing {
+            if parser.is_ground() && self.holding == HeldSequence::Nothing {
                 at = next;
                 continue;
             }
-            if self.holding != Holding::Nothing {
+            if self.holding != HeldSequence::Nothing {
                 self.held.extend_from_slice(&bytes[at..next]);
                 done = next;
             }
             let is_other = match self.holding {
-                Holding::Nothing | Holding::LastEscape => true,
-                Holding::Sequence => !parser.could_be_notification() || self.held.len() > MAX_HELD,
+                HeldSequence::Nothing | HeldSequence::LastEscape => true,
+                HeldSequence::Sequence => !parser.could_be_notification() || self.held.len() > MAX_HELD,
             };
             let begins = parser.is_after_escape() && last_byte(&self.held, &bytes[done..next]) == Some(ESC);
             if parser.is_ground() {
-                let is_out = withhold && self.holding == Holding::Sequence && parser.was_notification();
-                self.end_holding(is_out, &mut pass);
-            } else if begins || is_other && self.holding != Holding::LastEscape && parser.may_end() {
+                let is_out = withhold && self.holding == HeldSequence::Sequence && parser.was_notification();
+                self.release_held(is_out, &mut pass);
+            } else if begins || is_other && self.holding != HeldSequence::LastEscape && parser.may_end() {
                 // The bytes before this ESC pass.
-                let holding = if begins { Holding::Sequence } else { Holding::LastEscape };
+                let holding = if begins { HeldSequence::Sequence } else { HeldSequence::LastEscape };
                 if withhold {
                     let escape = usize::from(done < next);
                     self.held.truncate(self.held.len().saturating_sub(1 - escape));
-                    self.end_holding(false, &mut pass);
+                    self.release_held(false, &mut pass);
                     pass_some(&bytes[done..next - escape], &mut pass);
                     self.held.push(ESC);
                     self.holding = holding;
                     done = next;
                 } else {
-                    self.end_holding(false, &mut pass);
+                    self.release_held(false, &mut pass);
                 }
             } else if is_other || parser.is_after_escape() {
-                self.end_holding(false, &mut pass);
+                self.release_held(false, &mut pass);
             }
             at = next;
         }
@@ -104,12 +104,12 @@ impl NotificationStripper {
         self.scanner.advance(bytes.len());
     }
 
-    fn end_holding(&mut self, is_out: bool, pass: &mut impl FnMut(&[u8])) {
+    fn release_held(&mut self, is_out: bool, pass: &mut impl FnMut(&[u8])) {
         if !is_out {
             pass_some(&self.held, pass);
         }
         self.held.clear();
-        self.holding = Holding::Nothing;
+        self.holding = HeldSequence::Nothing;
     }
 
     /// Returns true if only an ESC is held back. If nothing follows it for a few milliseconds, [`release`] it.
@@ -122,7 +122,7 @@ impl NotificationStripper {
     /// Passes the bytes that are held back, because the stream has ended or no more bytes follow an ESC. The rest of the
     /// sequence will pass, too.
     pub fn release(&mut self, mut pass: impl FnMut(&[u8])) {
-        self.end_holding(false, &mut pass);
+        self.release_held(false, &mut pass);
     }
 
     /// Returns true if no sequence other than a CSI is open at the end of the bytes read.

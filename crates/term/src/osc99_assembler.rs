@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn claude_code_sends_three_chunks_and_means_one() {
+    fn three_chunks_of_claude_code_are_one_notification() {
         let chunks = ["i=3436:d=0:p=title;Claude Code", "i=3436:p=body;needs you", "i=3436:d=1:a=focus;"];
         check(&chunks, &[(0, "Claude Code", "needs you")]);
     }
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn late_keys_reach_the_last_of_that_id() {
+    fn late_keys_apply_to_the_last_notification_with_that_id() {
         let mut assembler = Osc99Assembler::default();
         for chunk in ["i=1:u=2;title", "i=1:a=-focus,report:t=eA==;", "i=2:u=0;"] {
             assembler.add_chunk(chunk.as_bytes(), 0);
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_id_is_no_id() {
+    fn a_hostile_id_is_ignored() {
         let found = events(&["i=a\x1b]:p=?;"]);
         assert_eq!(found, [(0, TerminalEventKind::Query(Query::Osc99 { id: None }))]);
     }

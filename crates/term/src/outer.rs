@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn nonsense_is_no_answer() {
+    fn invalid_answers_are_rejected() {
         assert_eq!(OuterTerminal::from_tmux("no server running on /tmp/tmux-0/default"), None);
         assert_eq!(OuterTerminal::from_tmux(""), None);
         assert_eq!(AppleBell::from_answer("execution error: -1743"), AppleBell::NotDisabled);

@@ -245,39 +245,39 @@ impl PassthroughParser {
                 self.end_osc(sink);
                 Some(())
             }
-            State::SkipEscape if byte == b'\\' => self.go(State::Ground),
+            State::SkipEscape if byte == b'\\' => self.enter(State::Ground),
             State::TmuxEscape if byte == b'\\' => self.end_wrapper(),
             State::TmuxEscape if byte == ESC => {
                 self.feed_inner(&[ESC], sink);
-                self.go(State::Tmux)
+                self.enter(State::Tmux)
             }
             State::Dcs(seen) => self.dcs(seen, byte),
             State::Screen => self.screen(byte, sink),
             State::ScreenEscape => self.screen_escape(byte, sink),
-            State::ScreenGap if byte == ESC => self.go(State::ScreenGapEscape),
+            State::ScreenGap if byte == ESC => self.enter(State::ScreenGapEscape),
             State::ScreenGap => {
                 self.state = State::Ground;
                 None
             }
             State::ScreenGapEscape if byte == b'P' => {
                 self.piece = 0;
-                self.go(State::Screen)
+                self.enter(State::Screen)
             }
             // ESC and any other byte aborts the string and starts a new sequence.
             State::OscEscape | State::SkipEscape | State::TmuxEscape | State::ScreenGapEscape => {
-                self.escape_anew(offset)
+                self.restart_escape(offset)
             }
         }
     }
 
     #[expect(clippy::unnecessary_wraps, reason = "reads as the result of a step: the byte is used up")]
-    fn go(&mut self, state: State) -> Option<()> {
+    fn enter(&mut self, state: State) -> Option<()> {
         self.state = state;
         Some(())
     }
 
     /// Starts a new sequence at the ESC before `offset`.
-    fn escape_anew(&mut self, offset: u64) -> Option<()> {
+    fn restart_escape(&mut self, offset: u64) -> Option<()> {
         self.start = offset - 1;
         self.is_mixed = true;
         self.is_notification = false;
@@ -290,10 +290,10 @@ impl PassthroughParser {
             b']' => {
                 self.payload.clear();
                 self.too_long = false;
-                self.go(State::Osc)
+                self.enter(State::Osc)
             }
-            b'P' => self.go(State::Dcs(0)),
-            b'X' | b'^' | b'_' => self.go(State::Skip),
+            b'P' => self.enter(State::Dcs(0)),
+            b'X' | b'^' | b'_' => self.enter(State::Skip),
             ESC => {
                 self.start = offset;
                 Some(())
@@ -303,9 +303,9 @@ impl PassthroughParser {
                 sink(offset, Token::Bell);
                 Some(())
             }
-            CAN | SUB => self.go(State::Ground),
+            CAN | SUB => self.enter(State::Ground),
             0x00..0x20 => Some(()),
-            _ => self.go(State::Ground),
+            _ => self.enter(State::Ground),
         }
     }
 
@@ -314,15 +314,15 @@ impl PassthroughParser {
         if self.depth < MAX_DEPTH {
             if byte == TMUX[usize::from(seen)] {
                 if usize::from(seen) + 1 < TMUX.len() {
-                    return self.go(State::Dcs(seen + 1));
+                    return self.enter(State::Dcs(seen + 1));
                 }
                 self.begin_inner();
-                return self.go(State::Tmux);
+                return self.enter(State::Tmux);
             }
             if seen == 0 && byte == ESC {
                 self.begin_inner();
                 self.piece = 1;
-                return self.go(State::ScreenEscape);
+                return self.enter(State::ScreenEscape);
             }
         }
         self.state = State::Skip;
@@ -332,12 +332,12 @@ impl PassthroughParser {
     fn screen(&mut self, byte: u8, sink: Sink<'_>) -> Option<()> {
         self.piece += 1;
         match byte {
-            CAN | SUB => self.go(State::Ground),
+            CAN | SUB => self.enter(State::Ground),
             _ if self.piece > MAX_SCREEN_PIECE => {
                 self.state = State::Ground;
                 None
             }
-            ESC => self.go(State::ScreenEscape),
+            ESC => self.enter(State::ScreenEscape),
             _ => {
                 self.feed_inner(&[byte], sink);
                 Some(())
@@ -349,7 +349,7 @@ impl PassthroughParser {
         match byte {
             b'\\' => {
                 let broke_off = self.inner.as_ref().is_some_and(|inner| !inner.is_ground());
-                if broke_off { self.go(State::ScreenGap) } else { self.end_wrapper() }
+                if broke_off { self.enter(State::ScreenGap) } else { self.end_wrapper() }
             }
             ESC => {
                 self.piece += 1;
@@ -377,7 +377,7 @@ impl PassthroughParser {
             .inner
             .as_ref()
             .is_some_and(|inner| inner.is_ground() && !inner.is_mixed && inner.is_notification);
-        self.go(State::Ground)
+        self.enter(State::Ground)
     }
 
     fn feed_inner(&mut self, bytes: &[u8], sink: Sink<'_>) {

@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn da1_is_asked_last_and_never_wrapped() {
+    fn da1_is_queried_last_and_never_wrapped() {
         assert_eq!(probe().query_bytes(&[]), b"\x1b[>q\x1b]99;i=q1:p=?;\x1b\\\x1b[c");
         assert!(probe().query_bytes(&[Multiplexer::Tmux]).ends_with(b"\x1b\\\x1b[c"));
     }
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flood_is_not_kept() {
+    fn a_flood_is_not_buffered() {
         let mut probe = probe();
         for _ in 0..100 {
             probe.feed(&[b'x'; 1024]);

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_send() {
+    fn progress_of_other_programs() {
         let check = |text, expected| assert_eq!(Progress::parse(text), expected, "{text}");
         check("1;900", Some(Progress::Set(Percent::new(100))));
         check("1;99999999999999999999999", Some(Progress::Set(Percent::new(100))));
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn only_known_terminals_get_it() {
+    fn only_known_terminals_get_progress() {
         let check = |program, version, expected| {
             assert_eq!(
                 shows_progress(&TerminalIdentity { program, version }),

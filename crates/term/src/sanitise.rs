@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_stripped_and_what_stays() {
+    fn hidden_characters_are_stripped_and_text_stays() {
         let check = |input, expected| assert_eq!(sanitise_line(input), expected, "{input:?}");
         check("plain text", "plain text");
         check("a\x1b[31mb\x07c\x7fd\u{9b}e", "a[31mbcde");
@@ -239,7 +239,7 @@ mod tests {
         }
 
         #[test]
-        fn clean_text_is_left_alone(text in any::<String>()) {
+        fn clean_text_is_unchanged(text in any::<String>()) {
             let once = sanitise_line(&text);
             prop_assert_eq!(sanitise_line(&once), once);
         }
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_stays_and_what_deceives_goes() {
+    fn visible_text_stays_and_deceptive_characters_are_removed() {
         let check = |text: &str, expected: &str| assert_eq!(shown(text), expected, "{text:?}");
         for text in [
             "plain é 漢字 ●",
@@ -286,7 +286,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_that_turns_text_around_is_shown(text in ".{0,40}", before in any::<char>()) {
+        fn bidirectional_controls_are_not_shown(text in ".{0,40}", before in any::<char>()) {
             for character in ['\u{202a}', '\u{202e}', '\u{2066}', '\u{2069}', '\u{200e}', '\u{200b}', '\u{61c}'] {
                 prop_assert!(!is_shown_in_cell(character, Some(before)));
             }

@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn ordinary_text_is_left_as_it_is() {
+    fn ordinary_text_is_unchanged() {
         for text in [
             "3f786850e387550fdab836ed7e6dc881de23001b",
             "01890000-0000-7000-8000-000000000001",
@@ -365,7 +365,7 @@ mod tests {
         }
 
         #[test]
-        fn hashes_numbers_and_words_are_no_secrets(
+        fn hashes_numbers_and_words_are_not_secrets(
             text in "([0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|[a-z]{1,12}|[0-9]{1,20}|[ ,.:/()\n-]){0,20}",
         ) {
             // Adjacent letters may spell the name of a secret, but nothing is assigned to it.
@@ -373,7 +373,7 @@ mod tests {
         }
 
         #[test]
-        fn a_token_is_masked_wherever_it_stands(before in "[ \"'=(:/]?", after in "[ \"')&,;]?", token in "[A-Za-z0-9]{36}") {
+        fn a_token_is_masked_anywhere_in_a_text(before in "[ \"'=(:/]?", after in "[ \"')&,;]?", token in "[A-Za-z0-9]{36}") {
             let text = format!("{before}ghp_{token}{after}");
             let masked = mask_secrets(&text).into_owned();
             prop_assert!(!masked.contains(&token), "{masked}");
@@ -382,7 +382,7 @@ mod tests {
 
     /// A text that starts the longest searches again and again.
     #[test]
-    fn hostile_texts_take_no_time_without_end() {
+    fn masking_hostile_texts_takes_bounded_time() {
         for piece in [
             "://",
             "://a:",

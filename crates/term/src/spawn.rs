@@ -191,7 +191,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_flavour_wins_whatever_the_outer_terminal(
+        fn the_emulated_terminal_overrides_the_outer_one(
             names in prop::collection::vec(prop::sample::select([&FOREIGN_VARIABLES[..], &MULTIPLEXER_VARIABLES[..], &EVERY_DETECTED[..]].concat()), 0..20),
             value in prop::sample::select(vec!["1", "cursor", "xterm-ghostty", "xterm-kitty", "com.apple.Terminal", "JetBrains-JediTerm"]),
         ) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn what_it_answers_is_what_the_environment_says() {
+    fn version_replies_match_the_environment() {
         for flavour in [EmulatedTerminal::Kitty, EmulatedTerminal::Ghostty, EmulatedTerminal::Iterm2] {
             let env = spawn_env(&Env::default(), flavour, SpawnLocation::default());
             let reply = flavour.version_reply();
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_that_is_not_ours_does_not_leak_in() {
+    fn a_foreign_location_does_not_leak_in() {
         let base = Env::new([("RINGER_SURFACE", "ws:outer"), ("RINGER_SOCKET", "/old")]);
         let env = spawn_env(
             &base,

@@ -43,7 +43,7 @@ impl StatusState {
     }
 }
 
-/// What a blocked program needs.
+/// The need of a blocked program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BlockedKind {
@@ -88,7 +88,7 @@ fn value_of<T: Copy>(names: &[(&str, T)], name: &str) -> Option<T> {
 pub struct ProgramStatus {
     /// The state.
     pub state: StatusState,
-    /// What the program needs, if it is blocked.
+    /// The need of the program, if it is blocked.
     pub kind: Option<BlockedKind>,
     /// The name of the program.
     pub app: Option<String>,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_clients_send() {
+    fn statuses_of_real_clients() {
         let status = ProgramStatus::parse(
             "state=blocked:app=claude-code:kind=question:msg=YW5zd2VyOiBXaGljaD8gKEEgwrcgQik=",
         )
@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_status() {
+    fn invalid_statuses() {
         assert_eq!(ProgramStatus::parse("state=dancing"), None);
         assert_eq!(ProgramStatus::parse("app=codex"), None);
         assert_eq!(ProgramStatus::parse(&format!("state=idle:x={}", "x".repeat(MAX_STATUS))), None);

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn codex_has_no_idle_sign_and_says_when_it_is_blocked() {
+    fn codex_has_no_idle_sign_and_reports_when_it_is_blocked() {
         check(
             &[
                 (0, "project"),
@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flicker_of_a_start_up_is_ignored() {
+    fn flicker_at_startup_is_ignored() {
         check(&[(0, "✳ C"), (200, "⠂ C"), (400, "✳ C"), (500, "✳ C")], &[(0, "Ready")]);
         check(&[(0, "⠂ C"), (400, "✳ C")], &[(0, "Ready")]);
         // Work that continues is reported as soon as it cannot be flicker any more.

@@ -32,7 +32,7 @@ fn eight_bit_controls_are_data() {
 }
 
 #[test]
-fn broken_off_sequences_leave_nothing() {
+fn incomplete_sequences_leave_no_tokens() {
     check(b"\x1b]0;x\x18\x07", &[(6, "BEL")]);
     check(b"\x1b]0;x\x1a\x07", &[(6, "BEL")]);
     check(b"\x1b]0;x\x1b]2;y\x07", &[(5, "2;y")]);
@@ -41,7 +41,7 @@ fn broken_off_sequences_leave_nothing() {
 }
 
 #[test]
-fn other_strings_hide_their_bytes() {
+fn other_strings_hide_their_content() {
     check(b"\x1b_Gf=100;AA\x07AA\x1b\\\x07", &[(16, "BEL")]);
     check(b"\x1bPq#0;2\x07;0\x1b\\\x1b]0;x\x07", &[(12, "0;x")]);
     check(b"\x1bP\x1b\\\x07", &[(4, "BEL")]);

@@ -1,4 +1,4 @@
-//! Recordings of real clients, replayed: however the stream is cut, the scanner sees what its manifest lists.
+//! Replays recordings of real clients: however the stream is split, the scanner finds the events in the manifest.
 
 mod meaning;
 mod recording;

@@ -1,4 +1,4 @@
-//! Tests of the public face: recordings of real clients, hostile bytes, and the real multiplexers.
+//! Tests of the public API: recordings of real clients, hostile bytes, and real multiplexers.
 
 #![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "that is how a test fails")]
 

@@ -1,4 +1,4 @@
-//! tmux and GNU screen inside each other: an envelope for each comes off in each.
+//! tmux and GNU screen nested in each other: each removes its own wrapper.
 
 use ringer_term::Multiplexer;
 
@@ -7,7 +7,7 @@ use crate::sender_script::{METHODS, SenderScript, Sent, long, mark, short};
 use crate::terminal::{NAME, Terminal};
 use crate::tmux::server::{self, Server};
 
-/// A terminal of ours around both. Dropped in this order: first screen, which would only detach if tmux ended around it,
+/// The test terminal around both. Dropped in this order: first screen, which would only detach if tmux ended around it,
 /// and both before their sockets go with the script.
 struct Nested {
     _session: Session,
@@ -17,10 +17,10 @@ struct Nested {
 }
 
 impl Nested {
-    /// Nearest layer first, as everywhere.
+    /// Nearest layer first.
     fn start(layers: [Multiplexer; 2]) -> Self {
         let script = SenderScript::new(&mark("first"));
-        // Should the start fail, these are dropped in the reverse order: screen first here too.
+        // If the start fails, these are dropped in reverse order, so screen comes first here, too.
         let server = Server::prepare(&script, "set -g allow-passthrough on");
         let session = Session::prepare(&script);
         let argv = layers.iter().fold(vec!["sh", "script"], |inside, layer| match layer {
@@ -30,9 +30,8 @@ impl Nested {
         let mut terminal = Terminal::run(&argv, script.path(), &[server.variable(), session.variable()]);
         terminal.wait_for("script", |terminal| terminal.shows("<first>"));
         server.wait_for_client();
-        // tmux draws anew when it has been told the name of the terminal, or has given up waiting for it, and lets
-        // nothing through while that is to be done. screen does not tell it, so then it is told from here. What is typed
-        // after that is shown when everything has been drawn.
+        // tmux redraws once it knows the name of the terminal or has given up waiting for it, and passes nothing through
+        // until then. screen does not answer, so the answer is typed here. Later input is shown after the redraw.
         if layers[1] == Multiplexer::Screen {
             terminal.type_bytes(NAME);
         } else {
@@ -43,7 +42,7 @@ impl Nested {
         nested
     }
 
-    /// Lets the script send these bytes and waits for the mark behind them.
+    /// Makes the script send these bytes, and waits for the mark after them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
         self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
@@ -51,7 +50,7 @@ impl Nested {
     }
 }
 
-fn check_comes_out(sent: &Sent, layers: [Multiplexer; 2]) {
+fn check_passes_through(sent: &Sent, layers: [Multiplexer; 2]) {
     let mut nested = Nested::start(layers);
     for method in METHODS {
         nested.send(method.as_str(), &sent.bytes(method, &layers));
@@ -61,13 +60,13 @@ fn check_comes_out(sent: &Sent, layers: [Multiplexer; 2]) {
 }
 
 #[test]
-fn what_is_sent_comes_out_of_tmux_inside_screen() {
-    check_comes_out(&short(), [Multiplexer::Tmux, Multiplexer::Screen]);
-    check_comes_out(&long(), [Multiplexer::Tmux, Multiplexer::Screen]);
+fn a_notice_passes_through_tmux_inside_screen() {
+    check_passes_through(&short(), [Multiplexer::Tmux, Multiplexer::Screen]);
+    check_passes_through(&long(), [Multiplexer::Tmux, Multiplexer::Screen]);
 }
 
 #[test]
-fn what_is_sent_comes_out_of_screen_inside_tmux() {
-    check_comes_out(&short(), [Multiplexer::Screen, Multiplexer::Tmux]);
-    check_comes_out(&long(), [Multiplexer::Screen, Multiplexer::Tmux]);
+fn a_notice_passes_through_screen_inside_tmux() {
+    check_passes_through(&short(), [Multiplexer::Screen, Multiplexer::Tmux]);
+    check_passes_through(&long(), [Multiplexer::Screen, Multiplexer::Tmux]);
 }

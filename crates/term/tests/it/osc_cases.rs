@@ -1,6 +1,6 @@
-//! What one OSC says, case by case: what stands between `ESC ]` and the end, and the events it makes.
+//! Single OSC sequences, case by case: the payload between `ESC ]` and the terminator, and the resulting events.
 //!
-//! Where terminals disagree, the rule that we chose stands above the cases.
+//! Where terminals disagree, the chosen rule is stated above the cases.
 
 mod conemu;
 mod links;
@@ -10,10 +10,10 @@ mod texts;
 
 use ringer_term::{Notification, Osc99Metadata, Protocol, Scanner, TerminalEventKind};
 
-/// An OSC ends with ST or BEL, and what it says does not depend on that.
+/// An OSC ends with ST or BEL, which does not change its meaning.
 const ENDS: [&str; 2] = ["\x1b\\", "\x07"];
 
-/// Checks what an OSC makes, with either end, in one piece and byte by byte.
+/// Checks the events of an OSC with either terminator, in one piece and byte by byte.
 #[track_caller]
 fn check(payload: &str, expect: &[TerminalEventKind]) {
     for end in ENDS {
@@ -29,7 +29,7 @@ fn check(payload: &str, expect: &[TerminalEventKind]) {
     }
 }
 
-/// Checks that an OSC says nothing to us. The terminal around still gets its bytes.
+/// Checks that an OSC has no events. The outer terminal still receives its bytes.
 #[track_caller]
 fn check_silent(payloads: &[&str]) {
     for payload in payloads {
@@ -37,7 +37,7 @@ fn check_silent(payloads: &[&str]) {
     }
 }
 
-/// A notification that has a text and nothing else.
+/// Returns a notification with only a text.
 fn notification(protocol: Protocol, title: &str, body: &str) -> TerminalEventKind {
     TerminalEventKind::Notification(Notification {
         protocol,

@@ -1,4 +1,4 @@
-//! What holds for every input.
+//! Properties of every input.
 
 mod encoders;
 mod filter;

@@ -1,4 +1,4 @@
-//! The real GNU screen: what comes out of it is what was sent.
+//! Tests with a real GNU screen: notices pass through it unchanged.
 
 pub(crate) mod session;
 
@@ -9,8 +9,7 @@ use crate::terminal::Terminal;
 
 use session::{Session, argv};
 
-/// A session with a client attached in a terminal of ours. It hands text on in the order in which it comes, so text is a
-/// mark in the stream.
+/// A session with a client attached in a test terminal. It forwards text in order, so text is a mark in the stream.
 struct Screen {
     session: Session,
     terminal: Terminal,
@@ -26,7 +25,7 @@ impl Screen {
         Self { session, terminal, script }
     }
 
-    /// Lets the script send these bytes and waits for the mark behind them.
+    /// Makes the script send these bytes, and waits for the mark after them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
         self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
@@ -36,7 +35,7 @@ impl Screen {
 
 const LAYERS: [Multiplexer; 1] = [Multiplexer::Screen];
 
-fn check_comes_out(sent: &Sent) {
+fn check_passes_through(sent: &Sent) {
     let mut screen = Screen::start();
     for method in METHODS {
         screen.send(method.as_str(), &sent.bytes(method, &LAYERS));
@@ -46,22 +45,22 @@ fn check_comes_out(sent: &Sent) {
 }
 
 #[test]
-fn what_is_sent_comes_out() {
-    check_comes_out(&short());
+fn a_notice_passes_through() {
+    check_passes_through(&short());
 }
 
 #[test]
-fn a_notice_of_several_pieces_comes_out() {
+fn a_notice_of_several_pieces_passes_through() {
     for method in METHODS {
         assert!(long().bytes(method, &[]).len() > SCREEN_PIECE, "{method:?}");
     }
-    check_comes_out(&long());
+    check_passes_through(&long());
 }
 
-/// screen keeps only the low byte of each character that passes through: 日 (U+65E5) comes out as å (U+00E5). So nothing
-/// but ASCII can arrive as it is, and what is not must go as base64 where the protocol has it.
+/// screen keeps only the low byte of each character that passes through: 日 (U+65E5) comes out as å (U+00E5). So only
+/// ASCII arrives unchanged, and other text must be sent as base64 where the protocol has it.
 #[test]
-fn a_notice_in_any_script_comes_out_in_base64() {
+fn a_notice_in_any_script_passes_through_in_base64() {
     let mut screen = Screen::start();
     screen.send("unicode", &unicode().bytes(Method::Kitty, &LAYERS));
     assert_eq!(screen.terminal.notifications(), [&unicode().arrived(Method::Kitty)]);
@@ -82,7 +81,7 @@ fn a_notice_in_any_script_keeps_its_ascii() {
     }
 }
 
-/// ě is U+011B and ć is U+0107: of these screen makes ESC and BEL, behind the back of every sanitiser.
+/// ě is U+011B and ć is U+0107: screen turns these into ESC and BEL, after any sanitiser has run.
 #[test]
 fn no_character_becomes_a_control() {
     for method in METHODS {
@@ -97,7 +96,7 @@ fn no_character_becomes_a_control() {
     }
 }
 
-/// The window in front: `vbell off` hands the bell on.
+/// The window in front: `vbell off` forwards the bell.
 #[test]
 fn a_bell_in_the_window_in_front_rings_the_terminal() {
     let mut screen = Screen::start();
@@ -105,9 +104,9 @@ fn a_bell_in_the_window_in_front_rings_the_terminal() {
     assert_eq!(screen.terminal.bells(), 1);
 }
 
-/// A window behind: screen says so in words and flags the window with `!`. The words come first and can be waited for.
+/// A hidden window: screen prints a message and flags the window with `!`. The message comes first and can be awaited.
 #[test]
-fn a_bell_in_a_window_behind_sets_its_flag() {
+fn a_bell_in_a_hidden_window_sets_its_flag() {
     let mut screen = Screen::start();
     screen.script.prepare("ready", &mark("second"));
     screen.session.run(&["-X", "screen", "sh", "script"]);

@@ -1,4 +1,4 @@
-//! What runs inside a multiplexer: a script that sends prepared bytes on command.
+//! The script that runs inside a multiplexer and sends prepared bytes on command.
 
 use std::fs;
 use std::path::Path;
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use crate::terminal::{DEADLINE, missing};
 
-/// Reads names of files and sends what is in them, until it is hung up on.
+/// Reads file names and prints the contents of these files, until it is hung up on.
 const SCRIPT: &str = "stty -echo; cat ready; while read -r name; do cat \"$name\"; done\n";
 
 /// A directory with the script and the bytes. Everything runs with it as its working directory.
@@ -22,7 +22,7 @@ pub(crate) struct SenderScript {
 }
 
 impl SenderScript {
-    /// A directory whose script first sends these bytes.
+    /// Creates a directory whose script first sends these bytes.
     pub(crate) fn new(ready: &[u8]) -> Self {
         // Not the default place: on macOS its path is too long for the sockets that go in here.
         let directory = tempfile::Builder::new().prefix("ringer").tempdir_in("/tmp").unwrap();
@@ -41,12 +41,12 @@ impl SenderScript {
     }
 }
 
-/// Text that can be told from everything else a terminal is sent, on a line of its own so that it is never wrapped.
+/// Text that is unlike anything else that a terminal receives, on its own line so that it is never wrapped.
 pub(crate) fn mark(name: &str) -> Vec<u8> {
     format!("\r\n<{name}>").into_bytes()
 }
 
-/// Runs a command that is over soon, or hangs and so fails.
+/// Runs a short command. Fails if it hangs.
 pub(crate) fn output_of(mut command: Command) -> Output {
     let program = command.get_program().to_string_lossy().into_owned();
     let (sender, output) = channel();
@@ -55,10 +55,10 @@ pub(crate) fn output_of(mut command: Command) -> Output {
     output.unwrap_or_else(|error| missing(&program, &error))
 }
 
-/// The methods that bring a text.
+/// The methods that carry a text.
 pub(crate) const METHODS: [Method; 3] = [Method::Iterm2, Method::Kitty, Method::Ghostty];
 
-/// A notice to be sent, and what should come out of it.
+/// A notice to send, and the expected output.
 pub(crate) struct Sent {
     id: NotificationId,
     title: &'static str,
@@ -70,12 +70,12 @@ pub(crate) fn short() -> Sent {
     Sent::new("Claude Code", "needs you".to_owned())
 }
 
-/// One of several lines, and of several pieces for screen.
+/// A notice of several lines, and of several pieces for screen.
 pub(crate) fn long() -> Sent {
     Sent::new("A title, with all: signs", "one; two, three: four = [five]\n".repeat(31))
 }
 
-/// One of several chunks, with characters whose last bytes look like ST and OSC to a parser of 8-bit controls.
+/// A notice of several chunks, with characters whose last bytes look like ST and OSC to a parser of 8-bit controls.
 pub(crate) fn unicode() -> Sent {
     let body = "Ü✝;\n👩\u{200d}🚀🚀🚀🚀🚀🚀🚀🚀".repeat(68);
     assert!(body.len() > 3072 && body.chars().count() < 990, "two chunks of base64, and nothing is cut off");
@@ -97,7 +97,7 @@ impl Sent {
         notice.encode(method, layers)
     }
 
-    /// What each protocol makes of the text: one line and no `;` where it knows neither.
+    /// Returns the text as each protocol carries it: one line, and no `;`, where the protocol allows neither.
     pub(crate) fn arrived(&self, method: Method) -> Notification {
         let line = self.body.replace('\n', " ").replace(';', ",");
         let (protocol, title, body) = match method {
@@ -110,7 +110,7 @@ impl Sent {
     }
 }
 
-/// What is left of a text whose other characters were replaced by something.
+/// Returns the ASCII characters of a text whose other characters were replaced.
 pub(crate) fn ascii_of(text: &str) -> String {
     let kept: String = text.chars().filter(|character| character.is_ascii() && *character != '?').collect();
     kept.trim().to_owned()

@@ -9,15 +9,15 @@ use std::time::{Duration, Instant};
 use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
 use ringer_term::{Notification, Scanner, TerminalEventKind};
 
-/// Far more than anything here takes. It is there so that a broken test ends.
+/// Far longer than any test takes, so that a broken test ends.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(30);
 
-/// What a terminal is asked when a multiplexer attaches, and what this one answers. tmux draws everything anew when the
-/// answers come, and once more when it has waited for them in vain, so answering makes its output predictable.
+/// The queries of an attaching multiplexer, and this terminal's answers. tmux redraws everything when the answers arrive, and
+/// again if it has waited in vain, so answering makes its output predictable.
 const QUESTIONS: [(&[u8], &[u8]); 3] =
     [(b"\x1b[c", b"\x1b[?62;c"), (b"\x1b[>c", b"\x1b[>1;4000;48c"), (b"\x1b[>q", NAME)];
 
-/// The answer to the question for its name.
+/// The answer to the query for its name.
 pub(crate) const NAME: &[u8] = b"\x1bP>|kitty(0.48.2)\x1b\\";
 
 pub(crate) struct Terminal {
@@ -27,14 +27,14 @@ pub(crate) struct Terminal {
     scanner: Scanner,
     events: Vec<TerminalEventKind>,
     bytes: Vec<u8>,
-    /// How often each question was answered.
+    /// The number of answers to each query.
     answered: [usize; QUESTIONS.len()],
     /// Closing it hangs up on the program.
     _master: Box<dyn MasterPty + Send>,
 }
 
 impl Terminal {
-    /// A terminal in which a program runs, with no variables but those that every login has and these.
+    /// Starts a program in a terminal, with only the variables of a login and these.
     pub(crate) fn run(argv: &[&str], directory: &Path, variables: &[(&str, &Path)]) -> Self {
         let size = PtySize { rows: 24, cols: 80, pixel_width: 0, pixel_height: 0 };
         let pair = native_pty_system().openpty(size).unwrap();
@@ -74,7 +74,7 @@ impl Terminal {
         }
     }
 
-    /// Types a line. What is typed arrives after the answers that were given before.
+    /// Types a line. It arrives after all earlier answers.
     pub(crate) fn type_line(&mut self, line: &str) {
         self.type_bytes(format!("{line}\r").as_bytes());
     }
@@ -83,7 +83,7 @@ impl Terminal {
         self.input.write_all(bytes).unwrap();
     }
 
-    /// Reads on until something is there.
+    /// Reads until the condition holds.
     pub(crate) fn wait_for(&mut self, what: &str, is_there: impl Fn(&Self) -> bool) {
         let end = Instant::now() + DEADLINE;
         while !is_there(self) {
@@ -107,13 +107,13 @@ impl Terminal {
         }
     }
 
-    /// Whether it was asked for its name, and so has answered. That is tmux's last question; which it asks before, depends
-    /// on its version.
+    /// Returns true once it has answered the query for its name. This is tmux's last query; the earlier ones depend on its
+    /// version.
     pub(crate) fn sent_its_name(&self) -> bool {
         self.answered.last() != Some(&0)
     }
 
-    /// Whether these bytes came out.
+    /// Returns true if the output contains these bytes.
     pub(crate) fn shows(&self, text: &str) -> bool {
         self.bytes.windows(text.len()).any(|window| window == text.as_bytes())
     }
@@ -126,7 +126,7 @@ impl Terminal {
         self.events.iter().filter(|event| **event == TerminalEventKind::Bell).count()
     }
 
-    /// The notifications that came out so far.
+    /// Returns the notifications in the output so far.
     pub(crate) fn notifications(&self) -> Vec<&Notification> {
         let notifications = self.events.iter().filter_map(|event| match event {
             TerminalEventKind::Notification(notification) => Some(notification),
@@ -138,13 +138,13 @@ impl Terminal {
 
 impl Drop for Terminal {
     fn drop(&mut self) {
-        // Both fail only where it has ended by itself.
+        // Both fail only if it has already ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// A program that the tests run for real is not there.
+/// Reports that a program which the tests need is not installed.
 pub(crate) fn missing(program: &str, error: &dyn std::fmt::Display) -> ! {
     panic!("cannot run {program}: {error}. `cargo xtask test` installs what the tests need")
 }

@@ -1,4 +1,4 @@
-//! The real tmux: what comes out of it is what was sent, and it does what it answers.
+//! Tests with a real tmux: notices pass through it unchanged, and it behaves as its answers say.
 
 pub(crate) mod server;
 
@@ -13,7 +13,7 @@ use crate::terminal::Terminal;
 
 use server::{Server, argv};
 
-/// A server with a client attached in a terminal of ours. The terminal gets the title of the pane, so a title is a mark in
+/// A tmux server with a client attached in a test terminal. The terminal gets the title of the pane, so a title is a mark in
 /// the stream that the scanner sees. Dropped in this order: the server ends before its socket goes with the script.
 struct Tmux {
     server: Server,
@@ -31,27 +31,27 @@ impl Tmux {
             .wait_for("first title", |terminal| terminal.sent_its_name() && terminal.has(&title("ready")));
         server.wait_for_client();
         let mut tmux = Self { server, terminal, script };
-        // tmux draws the window anew for the answers and for the client's size, and lets nothing through while that is to
-        // be done. This is typed after both, and titles are sent when a window is drawn: then it has been done.
+        // tmux redraws the window after the answers and the client's size, and passes nothing through until then. This is
+        // typed after both, and titles are sent when a window is drawn, so a title shows that the redraw is done.
         tmux.send("drawn", b"");
         tmux
     }
 
-    /// Lets the script send these bytes and waits for the mark behind them.
+    /// Makes the script send these bytes, and waits for the mark after them.
     fn send(&mut self, name: &str, bytes: &[u8]) {
         self.script.prepare(name, &[bytes, &mark(name)].concat());
         self.terminal.type_line(name);
         self.terminal.wait_for("mark", |terminal| terminal.has(&title(name)));
     }
 
-    /// A second window, behind the first: what its script sends is seen by no client.
+    /// Creates a second window, which no client shows.
     fn hidden_window(&self) -> String {
         let answer = self.server.answer(&["new-window", "-d", "-P", "-F", "#{pane_id}", "sh", "script"]);
         answer.trim().to_owned()
     }
 
-    /// Lets the script in the hidden window send these bytes and a bell, and waits for the bell: tmux rings it in the
-    /// terminal too, after what came before.
+    /// Makes the script in the hidden window send these bytes and a bell, and waits for the bell: tmux also rings it in the
+    /// terminal, after all earlier output.
     fn send_hidden(&mut self, pane: &str, bytes: &[u8]) {
         self.script.prepare("hidden", &[bytes, b"\x07"].concat());
         let before = self.terminal.bells();
@@ -59,7 +59,7 @@ impl Tmux {
         self.terminal.wait_for("bell", |terminal| terminal.bells() > before);
     }
 
-    /// What tmux answers when it is asked about the terminal around it.
+    /// Returns tmux's answer to the query about the outer terminal.
     fn outer(&self, pane: Option<&str>) -> OuterTerminal {
         let query = tmux_query(pane);
         let query: Vec<&str> = query.iter().map(String::as_str).collect();
@@ -77,7 +77,7 @@ fn title(name: &str) -> TerminalEventKind {
 
 const LAYERS: [Multiplexer; 1] = [Multiplexer::Tmux];
 
-fn check_comes_out(sent: &Sent) {
+fn check_passes_through(sent: &Sent) {
     let mut tmux = Tmux::start("set -g allow-passthrough on");
     for method in METHODS {
         tmux.send(method.as_str(), &sent.bytes(method, &LAYERS));
@@ -87,32 +87,32 @@ fn check_comes_out(sent: &Sent) {
 }
 
 #[test]
-fn what_is_sent_comes_out() {
-    check_comes_out(&short());
+fn a_notice_passes_through() {
+    check_passes_through(&short());
 }
 
 #[test]
-fn a_long_notice_comes_out() {
-    check_comes_out(&long());
+fn a_long_notice_passes_through() {
+    check_passes_through(&long());
 }
 
 #[test]
-fn a_notice_in_any_script_comes_out() {
-    check_comes_out(&unicode());
+fn a_notice_in_any_script_passes_through() {
+    check_passes_through(&unicode());
 }
 
 #[test]
-fn with_passthrough_off_nothing_comes_out() {
+fn nothing_passes_with_passthrough_off() {
     let mut tmux = Tmux::start("set -g allow-passthrough off");
     for method in METHODS {
-        // That the mark behind it came is what says that this will not.
+        // The mark after it arrived, so the notice itself will not.
         tmux.send(method.as_str(), &short().bytes(method, &LAYERS));
     }
     assert!(tmux.terminal.notifications().is_empty());
 }
 
 #[test]
-fn a_bell_in_a_window_behind_sets_its_flag() {
+fn a_bell_in_a_hidden_window_sets_its_flag() {
     let tmux = Tmux::start("");
     let pane = tmux.hidden_window();
     let flags = || tmux.server.answer(&["list-windows", "-F", "#{window_index}#{window_bell_flag}"]);
@@ -138,13 +138,13 @@ fn a_notice_with_a_bell_does_both() {
     assert_eq!(tmux.terminal.notifications(), [&short().arrived(Method::Iterm2)]);
 }
 
-/// What our terminal told tmux that it is.
+/// The name with which the test terminal identifies itself to tmux.
 const OURS: TerminalIdentity =
     TerminalIdentity { program: TerminalProgram::Kitty, version: Some(Version(0, 48, 2)) };
 
-/// tmux says what it lets through and whether a client shows the window; what we conclude from that is what happens.
+/// tmux reports its passthrough option and the visibility of the window; the conclusion from these matches its behaviour.
 #[test]
-fn tmux_lets_through_what_its_answer_says() {
+fn tmux_passes_what_its_answer_says() {
     let mut tmux = Tmux::start("");
     let pane = tmux.hidden_window();
     let notice = short().bytes(Method::Kitty, &LAYERS);
@@ -157,7 +157,7 @@ fn tmux_lets_through_what_its_answer_says() {
             test_support::unsupported("this tmux has no `allow-passthrough all`, which came with 3.4");
             continue;
         }
-        // Whatever is to be drawn anew because of the option has been drawn then.
+        // By then tmux has redrawn everything that the option affects.
         tmux.send(word, b"");
         let shown = tmux.outer(Some("%0"));
         assert_eq!((shown.passthrough, shown.shown), (passthrough, true), "{word}");
@@ -181,7 +181,7 @@ fn tmux_answers_for_the_current_pane_too() {
     assert_eq!(Tmux::start("").outer(None).identity, OURS);
 }
 
-/// A text for tmux stays what it is, however often a person's formats expand it, and no command in it is run.
+/// A text for tmux is unchanged however often a person's formats expand it, and no command in it runs.
 #[test]
 fn a_text_for_tmux_is_expanded_to_itself() {
     let tmux = Tmux::start("");
@@ -194,11 +194,11 @@ fn a_text_for_tmux_is_expanded_to_itself() {
         let expanded = tmux.server.answer(&["display-message", "-p", format]);
         assert_eq!(expanded.trim_end_matches('\n'), safe, "{format}");
     }
-    // As a title, which `select-pane -T` expands, and as a part of what the person's own format shows.
+    // As a title, which `select-pane -T` expands, and as a part of the person's own format.
     tmux.server.answer(&["select-pane", "-t", "%0", "-T", &safe]);
     let shown = tmux.server.answer(&["display-message", "-p", "-t", "%0", "#{pane_title}|#{E:pane_title}"]);
     assert_eq!(shown.trim_end_matches('\n'), format!("{safe}|{safe}"));
-    // tmux runs commands in the background; one of its own, asked for later, is done after those.
+    // tmux runs commands in the background, in order, so a later command finishes after those.
     tmux.server.answer(&["run-shell", "true"]);
     assert!(!ran.exists());
 }

@@ -1,6 +1,6 @@
-//! What the raw sequences of a manifest mean, worked out without the scanner, so that it cannot agree with itself.
+//! Interprets the raw sequences of a manifest without the scanner, so that the scanner is not compared with itself.
 //!
-//! It knows only what the recorded clients send and refuses the rest: a new recording has to be read by a person first.
+//! It handles only the sequences in the recordings and rejects others: a person must review a new recording first.
 
 use ringer_term::{
     BlockedKind, Notification, NotificationId, Osc99Metadata, ProgramStatus, Progress, Protocol, Query,
@@ -9,7 +9,7 @@ use ringer_term::{
 
 use super::recording::Sequence;
 
-/// The events of a recording, in the order in which their sequences end.
+/// Returns the events of a recording, ordered by the end of their sequences.
 pub(super) fn events(sequences: &[Sequence]) -> Vec<TerminalEvent> {
     let mut events = Vec::new();
     // Claude Code sends title, body, and last what a click does; the first chunk says where the notification starts.
@@ -44,7 +44,7 @@ pub(super) fn events(sequences: &[Sequence]) -> Vec<TerminalEvent> {
     events
 }
 
-/// The sequence without its wrapper, its frame and its end. A bell stays a bell.
+/// Returns the sequence without its wrapper and frame. A bell stays a bell.
 fn payload(raw: &str) -> String {
     let bare = match raw.strip_prefix("\x1bPtmux;") {
         Some(wrapped) => wrapped.strip_suffix("\x1b\\").unwrap().replace("\x1b\x1b", "\x1b"),
@@ -80,7 +80,7 @@ fn plain(payload: &str) -> Option<TerminalEventKind> {
                 uri: uri.to_owned(),
             }
         }
-        // The client asks for the colours of the terminal: that is between it and the emulator.
+        // The client queries the colours of the terminal, which has no event.
         ("10" | "11", "?") => return None,
         _ => panic!("a sequence that no client sent before: {payload}"),
     })

@@ -1,4 +1,4 @@
-//! A recording: what a client wrote to its terminal, when, and which sequences are in it.
+//! A recording: a client's output with its timing, and the sequences in it.
 
 use std::fs;
 use std::path::PathBuf;
@@ -12,11 +12,11 @@ use super::meaning;
 pub(super) struct Recording {
     pub(super) name: String,
     pub(super) bytes: Vec<u8>,
-    /// The reads by which the bytes arrived.
+    /// The reads in which the bytes arrived.
     pub(super) reads: Vec<Read>,
     /// Every OSC, DCS and BEL, as the manifest lists them.
     pub(super) sequences: Vec<Sequence>,
-    /// What they mean.
+    /// Their meaning.
     pub(super) expected: Vec<TerminalEvent>,
 }
 

@@ -1,7 +1,7 @@
 //! The turns that the titles of each recording show, taken from its manifest.
 //!
 //! A spinner within three seconds of the first title may be the flicker of a start-up, so the first turn of a client
-//! that got its task at once starts with the first frame after that time.
+//! with an immediate task starts with the first frame after that time.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use ringer_term::{Scanner, TerminalEventKind, TitleChange, TitleTracker};
 
 use super::recording::recordings;
 
-/// Titles at the times at which the reads that completed them arrived.
+/// Observes the titles at the times of the reads that completed them.
 fn turns(name: &str) -> Vec<(Duration, TitleChange)> {
     let recording = recordings().into_iter().find(|recording| recording.name == name).unwrap();
     let (mut scanner, mut tracker, mut turns) = (Scanner::new(), TitleTracker::default(), Vec::new());
@@ -41,7 +41,7 @@ fn blocked(task: &str) -> TitleChange {
     TitleChange::Blocked { task: task.to_owned() }
 }
 
-/// One turn up to the permission prompt, at which the title is the one of an idle client, and one after it.
+/// One turn up to the permission prompt, where the title is that of an idle client, and one after it.
 fn check_claude(name: &str, task: &str, at: [f64; 6]) {
     check(
         name,
@@ -77,7 +77,7 @@ fn claude_code_that_reports_its_status_by_osc7501_keeps_its_title() {
 }
 
 #[test]
-fn codex_says_in_its_title_that_it_is_blocked() {
+fn codex_reports_in_its_title_that_it_is_blocked() {
     for (name, task, at) in [
         ("codex_kitty", "codex_tui_kitty", [0.7545, 3.7664, 5.3283, 7.431, 9.5345, 11.7105]),
         ("codex_xterm", "codex_tui_xterm", [0.8622, 3.8635, 5.3145, 7.4603, 9.6882, 12.0265]),

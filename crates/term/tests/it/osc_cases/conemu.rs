@@ -1,7 +1,7 @@
 //! ConEmu's twelve commands, which share OSC 9 with iTerm2's notification.
 //!
-//! A number from 1 to 12 and a `;` is ConEmu's, whatever follows: a popup that reads "4;5" helps no person. A number
-//! alone, or with anything else behind it, is a text. Some terminals decide some of these cases otherwise.
+//! A number from 1 to 12 and a `;` is a ConEmu command, whatever follows: a popup that reads "4;5" helps nobody. A number
+//! alone, or followed by anything else, is a text. Some terminals treat some of these cases differently.
 
 use ringer_term::{Percent, Progress, Prompt, PromptMark, Protocol, TerminalEventKind};
 
@@ -20,7 +20,7 @@ fn a_number_without_a_semicolon_is_a_text() {
 }
 
 #[test]
-fn commands_that_do_not_concern_us_say_nothing() {
+fn irrelevant_commands_have_no_event() {
     // Sleep, message box, tab title, wait for a key, macro, run, print a variable, emulation, comment.
     for number in [1, 2, 3, 5, 6, 7, 8, 10, 11] {
         for argument in ["", "   ", "0", "250", "99999", "some text", "a;b", "-", "é"] {
@@ -67,7 +67,7 @@ fn progress_without_a_value() {
 }
 
 #[test]
-fn a_progress_of_no_known_state_says_nothing() {
+fn progress_with_an_unknown_state_has_no_event() {
     check_silent(&[
         "9;4;",
         "9;4;5",

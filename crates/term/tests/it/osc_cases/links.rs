@@ -22,7 +22,7 @@ fn a_link_begins() {
 }
 
 #[test]
-fn only_an_id_with_a_value_is_one() {
+fn an_id_needs_a_value() {
     check_link("id=", PAGE, None);
     check_link("id", PAGE, None);
     check_link("ID=build", PAGE, None);
@@ -31,7 +31,7 @@ fn only_an_id_with_a_value_is_one() {
 }
 
 #[test]
-fn other_parameters_are_passed_over() {
+fn other_parameters_are_ignored() {
     check_link("=x:id=build", PAGE, Some("build"));
     check_link("a=b:id=build:c=d", PAGE, Some("build"));
     check_link("::id=build:", PAGE, Some("build"));
@@ -39,18 +39,18 @@ fn other_parameters_are_passed_over() {
 }
 
 #[test]
-fn a_link_ends_where_its_address_is_empty() {
+fn an_empty_address_ends_a_link() {
     check_link("", "", None);
     check_link("a=b", "", None);
 }
 
-/// It says neither where a link begins nor that one ends.
+/// It neither begins nor ends a link.
 #[test]
-fn an_id_without_an_address_says_nothing() {
+fn an_id_without_an_address_is_ignored() {
     check_silent(&["8;id=build;", "8;a=b:id=build;"]);
 }
 
 #[test]
-fn without_parameters_it_is_no_link() {
+fn a_link_needs_its_parameter_field() {
     check_silent(&["8", "8;", "8;https://example.org/"]);
 }

@@ -58,7 +58,7 @@ fn parts() {
     check("99;i=n1:p=close;x", &[TerminalEventKind::Close { id: id("n1") }]);
 }
 
-/// A notification needs a title or a body, and a close needs to say of what.
+/// A notification needs a title or a body, and a close needs an id.
 #[test]
 fn parts_that_show_nothing_by_themselves() {
     check_silent(&[
@@ -74,12 +74,12 @@ fn parts_that_show_nothing_by_themselves() {
 }
 
 #[test]
-fn parts_that_we_do_not_know_say_nothing() {
+fn unknown_parts_have_no_event() {
     check_silent(&["99;p=query;x", "99;p=Title;x", "99;p=footer;x", "99;i=n1:p=footer;x"]);
 }
 
 #[test]
-fn a_piece_that_is_not_the_last_waits() {
+fn an_unfinished_piece_has_no_event() {
     check_silent(&["99;d=0;done", "99;i=n1:d=0;done", "99;i=n1:d=0:p=body;done"]);
     for last in ["d=1", "d=2", "d=", "d=maybe"] {
         check_metadata(last, Osc99Metadata::default());
@@ -92,20 +92,20 @@ fn ids() {
     check_id("i=a.B_c+d-9", Some("a.B_c+d-9"));
     check_id("i= n1 ", Some("n1"));
     check_id("other=x:i=n1", Some("n1"));
-    // The first one counts, as with every key that stands for one value.
+    // The first one is used, as for every key with a single value.
     check_id("i=n1:i=n2", Some("n1"));
     check_id(" i = n1 : i=n2 ", Some("n1"));
 }
 
 #[test]
-fn what_is_no_id_is_none() {
+fn invalid_ids_are_ignored() {
     for metadata in ["", "i=", "i= :", "i", "i=a*b", "i=a b", "I=n1"] {
         check_id(metadata, None);
     }
 }
 
 #[test]
-fn what_a_click_does() {
+fn click_actions() {
     for (metadata, focus, report) in [
         ("a=focus", true, false),
         ("a=report", true, true),
@@ -124,7 +124,7 @@ fn what_a_click_does() {
 }
 
 #[test]
-fn whether_a_close_is_reported() {
+fn close_reports() {
     for (metadata, report_close) in [("c=1", true), ("c=0", false), ("c=", false), ("c=yes", false)] {
         check_metadata(metadata, Osc99Metadata { report_close, ..Osc99Metadata::default() });
     }
@@ -134,7 +134,7 @@ fn whether_a_close_is_reported() {
 fn a_payload_in_base64() {
     check(&format!("99;e=1;{RINGER}"), &[notification(Protocol::Osc99, "Ringer", "")]);
     check(&format!("99;e=1:p=body;{RINGER}"), &[notification(Protocol::Osc99, "", "Ringer")]);
-    // Bytes that are no UTF-8 are shown as such, as in every other text.
+    // Invalid UTF-8 is replaced, as in every other text.
     check("99;e=1;//4=", &[notification(Protocol::Osc99, "\u{fffd}\u{fffd}", "")]);
     for plain in ["e=0", "e=", "e=yes"] {
         check_metadata(plain, Osc99Metadata::default());
@@ -156,7 +156,7 @@ fn names_in_base64() {
 }
 
 #[test]
-fn names_that_may_come_several_times() {
+fn repeated_names() {
     let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
     for (values, expect) in [
         (vec![RINGER], names(&["Ringer"])),
@@ -168,7 +168,7 @@ fn names_that_may_come_several_times() {
         check_metadata(&keys("n"), Osc99Metadata { icons: expect.clone(), ..Osc99Metadata::default() });
         check_metadata(&keys("t"), Osc99Metadata { types: expect, ..Osc99Metadata::default() });
     }
-    // Types are often sent as they are, with blanks around.
+    // Types are often sent without encoding, surrounded by blanks.
     check_metadata(
         "t=chat: t = mail : t=alert ",
         Osc99Metadata { types: names(&["chat", "mail", "alert"]), ..Osc99Metadata::default() },
@@ -219,7 +219,7 @@ fn how_long_it_is_shown() {
         ("w=0", Some(0)),
         ("w=5000", Some(5000)),
         ("w=4294967295", Some(u32::MAX)),
-        // Left to the system.
+        // The system decides.
         ("w=-1", None),
         ("w=-7", None),
         ("w=4294967296", None),
@@ -231,11 +231,11 @@ fn how_long_it_is_shown() {
 }
 
 #[test]
-fn a_payload_has_a_greatest_length() {
+fn the_length_of_a_payload_is_limited() {
     let longest = "a".repeat(MAX_PLAIN);
     check(&format!("99;;{longest}"), &[notification(Protocol::Osc99, &longest, "")]);
     check_silent(&[&format!("99;;{longest}a")]);
-    // Four letters stand for three bytes.
+    // Four letters encode three bytes.
     let encoded = "YWFh".repeat(MAX_ENCODED / 4);
     let decoded = "a".repeat(MAX_ENCODED / 4 * 3);
     check(&format!("99;e=1;{encoded}"), &[notification(Protocol::Osc99, &decoded, "")]);

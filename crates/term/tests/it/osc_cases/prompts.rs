@@ -1,4 +1,4 @@
-//! OSC 133: the marks of a shell around its prompt. Of the options only the exit code concerns us.
+//! OSC 133: the marks of a shell around its prompt. The exit code is the only option that is parsed.
 
 use ringer_term::{Prompt, PromptMark, TerminalEventKind};
 
@@ -20,7 +20,7 @@ const MARKS: [(&str, PromptMark); 7] = [
 ];
 
 #[test]
-fn every_mark_whatever_its_options() {
+fn every_mark_is_read_with_any_options() {
     for (letter, mark) in MARKS {
         check_mark(&format!("133;{letter}"), mark, None);
         for options in [
@@ -44,7 +44,7 @@ fn every_mark_whatever_its_options() {
     }
 }
 
-/// The command line is quoted in two ways, and often wrongly. It is not read.
+/// The command line is quoted in two ways, and often wrongly. It is not parsed.
 #[test]
 fn the_command_line_may_be_anything() {
     for line in [
@@ -68,7 +68,7 @@ fn the_command_line_may_be_anything() {
 }
 
 #[test]
-fn the_exit_code_stands_first_behind_the_end_of_a_command() {
+fn the_exit_code_is_the_first_option_of_a_command_end() {
     for (options, code) in [
         ("0", Some(0)),
         ("1", Some(1)),
@@ -94,7 +94,7 @@ fn a_fresh_line_has_no_options() {
 }
 
 #[test]
-fn other_letters_say_nothing() {
+fn other_letters_have_no_event() {
     for (letter, _) in MARKS {
         check(&format!("133;{letter}x"), &[]);
         check(&format!("133;{}", letter.to_lowercase()), &[]);

@@ -5,7 +5,7 @@ use ringer_term::{Protocol, TerminalEventKind};
 use super::{check, check_silent, notification};
 
 #[test]
-fn a_title_is_taken_as_it_comes() {
+fn a_title_is_unchanged() {
     for number in ["0", "2"] {
         for title in ["x", "make: all green", "a;b;;c", "— ‐ é 🔔", "  spaces  ", ""] {
             check(&format!("{number};{title}"), &[TerminalEventKind::Title(title.to_owned())]);
@@ -14,11 +14,11 @@ fn a_title_is_taken_as_it_comes() {
 }
 
 #[test]
-fn the_name_of_an_icon_is_no_title() {
+fn an_icon_name_is_not_a_title() {
     check_silent(&["1;x", "1;"]);
 }
 
-/// An OSC has at most 8 KiB: what is longer is no title that a person reads.
+/// An OSC has at most 8 KiB: no title that a person reads is longer.
 #[test]
 fn a_title_of_eight_kibibytes_is_the_longest() {
     const LONGEST: usize = 8 * 1024 - "0;".len();
@@ -39,7 +39,7 @@ fn osc9_is_a_text() {
 
 /// Older clients put newlines in front of it.
 #[test]
-fn newlines_before_a_text_do_not_count() {
+fn newlines_before_a_text_are_removed() {
     check("9;\n\ndone\n", &[notification(Protocol::Osc9, "", "done\n")]);
     check_silent(&["9;\n\n"]);
 }
@@ -59,14 +59,14 @@ fn osc777_has_a_title_and_a_body() {
 }
 
 #[test]
-fn the_working_directory_is_taken_as_it_comes() {
+fn the_working_directory_is_unchanged() {
     for place in ["file:///srv/code", "file://host/srv/a%20b", "kitty-shell-cwd://host/srv", "/srv/a;b", ""] {
         check(&format!("7;{place}"), &[TerminalEventKind::Cwd(place.to_owned())]);
     }
 }
 
 #[test]
-fn other_numbers_say_nothing() {
+fn other_numbers_have_no_event() {
     check_silent(&[
         "",
         ";",

@@ -1,4 +1,4 @@
-//! No encoder lets a control byte of its input out: all that leave are of our own frames.
+//! No encoder outputs a control byte of its input: all control bytes belong to the frames that it writes.
 
 use proptest::prelude::*;
 use ringer_term::{
@@ -11,12 +11,12 @@ use super::opened::{payloads, unwrapped};
 
 const ENDS: [Terminator; 2] = [Terminator::St, Terminator::Bel];
 
-/// What a terminal's own parser finds in some bytes.
+/// The output of a terminal's own parser.
 #[derive(Default)]
 struct Parsed {
     sequences: usize,
     printed: String,
-    /// Anything that acts on the terminal and is no OSC.
+    /// Any control other than an OSC.
     acts: Vec<String>,
 }
 
@@ -49,8 +49,7 @@ impl vte::Perform for Parsed {
     }
 }
 
-/// The payloads of an output that is nothing but sequences and harmless text, for our own eyes and for those of a
-/// terminal.
+/// Returns the payloads of an output of sequences and harmless text, as both the scanner and a terminal parse it.
 fn opened(output: &str) -> Vec<&str> {
     // Terminals that take the UTF-8 form of a C1 control for the control itself exist: kitty 0.26 is one.
     let no_text =
@@ -84,7 +83,7 @@ fn check_osc777(output: &str) {
     assert!(!body.is_empty() && !body.contains(';'), "{output:?}");
 }
 
-/// One notification: chunks that say there is more, and an empty last one that says there is not.
+/// Checks one notification: unfinished chunks, and an empty last one that finishes it.
 fn check_osc99(output: &str) {
     let payloads = opened(output);
     for (index, payload) in payloads.iter().enumerate() {
@@ -97,7 +96,7 @@ fn check_osc99(output: &str) {
 
 proptest! {
     #[test]
-    fn plain_sequences_hold_nothing_but_their_frame(head in text(), body in text()) {
+    fn plain_sequences_have_only_their_own_controls(head in text(), body in text()) {
         for end in ENDS {
             for heading in [None, Some(head.as_str())] {
                 check_osc9(&osc9(heading, &body, end));
@@ -113,7 +112,7 @@ proptest! {
     }
 
     #[test]
-    fn osc99_holds_nothing_but_its_frame_whatever_field_the_text_is_in(text in text(), other in text()) {
+    fn osc99_has_only_its_own_controls_whatever_field_has_the_text(text in text(), other in text()) {
         let id = NotificationId::new("7").unwrap();
         let message = Osc99Message {
             title: &text,
@@ -131,7 +130,7 @@ proptest! {
     }
 
     #[test]
-    fn a_status_holds_nothing_but_its_frame_whatever_field_the_text_is_in(text in text(), other in text()) {
+    fn a_status_has_only_its_own_controls_whatever_field_has_the_text(text in text(), other in text()) {
         let status = ProgramStatus {
             kind: Some(BlockedKind::Question),
             app: Some(text.clone()),
@@ -147,7 +146,7 @@ proptest! {
     }
 
     #[test]
-    fn a_notice_holds_nothing_but_its_frame_behind_any_multiplexers(head in text(), body in text(), layers in stack()) {
+    fn a_wrapped_notice_has_only_its_own_controls(head in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
         let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Critical };
         let arrived = |method| {
@@ -168,10 +167,10 @@ proptest! {
         }
     }
 
-    /// GNU screen makes one byte of each character that passes through, the lowest of its code point: ESC of ě (U+011B),
-    /// BEL of ć (U+0107). Only ASCII and the upper half of Latin-1 come out as they went in.
+    /// GNU screen truncates each character to the lowest byte of its code point: ESC from ě (U+011B), BEL from ć (U+0107).
+    /// Only ASCII and the upper half of Latin-1 pass unchanged.
     #[test]
-    fn a_notice_for_screen_holds_nothing_that_screen_makes_a_control_of(head in text(), body in text(), layers in stack()) {
+    fn a_notice_for_screen_has_no_character_that_becomes_a_control(head in text(), body in text(), layers in stack()) {
         prop_assume!(layers.contains(&Multiplexer::Screen));
         let id = NotificationId::new("7").unwrap();
         let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Normal };
@@ -184,7 +183,7 @@ proptest! {
 }
 
 #[test]
-fn progress_holds_nothing_but_its_frame() {
+fn progress_has_only_its_own_controls() {
     let values = (0..=100).map(Percent::new).chain([None]);
     let states =
         values.flat_map(|value| [Progress::Set(value), Progress::Error(value), Progress::Paused(value)]);

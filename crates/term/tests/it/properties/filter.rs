@@ -21,7 +21,7 @@ fn scanned(bytes: &[u8]) -> Vec<TerminalEvent> {
     events
 }
 
-/// Sequences that are no notifications, and text.
+/// Sequences other than notifications, and text.
 const OTHERS: &[&str] = &[
     "text ",
     "\x07",
@@ -55,10 +55,10 @@ const NOTIFICATIONS: &[&str] = &[
     "\x1b]777;notify;T;B\x07",
 ];
 
-/// A sequence, and whether it is a notification.
+/// Generates a sequence, and true if it is a notification.
 fn sequence() -> impl Strategy<Value = (Vec<u8>, bool)> {
     let other = prop::sample::select(OTHERS).prop_map(|bytes| (bytes.as_bytes().to_vec(), false));
-    // A stream in a wrapper of screen goes on in the next one if it was not complete, so what is wrapped is complete.
+    // An incomplete stream in a wrapper of screen continues in the next wrapper, so only complete ones are wrapped.
     let notification = (prop::sample::select(NOTIFICATIONS), stack())
         .prop_map(|(bytes, layers): (&str, Vec<Multiplexer>)| (wrap(bytes.as_bytes(), &layers), true));
     prop_oneof![other, notification]
@@ -68,7 +68,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn exactly_the_notifications_are_missing(
+    fn exactly_the_notifications_are_removed(
         sequences in prop::collection::vec(sequence(), 0..24),
         places in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -80,9 +80,9 @@ proptest! {
         prop_assert_eq!(events, scanned(&all));
     }
 
-    /// Also of what is broken off, nested, too long or no sequence at all.
+    /// Also for incomplete, nested, overlong and invalid sequences.
     #[test]
-    fn cutting_changes_nothing_that_passes(
+    fn splitting_does_not_change_the_output(
         bytes in stream(),
         places in prop::collection::vec(any::<prop::sample::Index>(), 0..12),
     ) {
@@ -91,19 +91,19 @@ proptest! {
         prop_assert_eq!(&filtered(cut(&bytes, &places), true), &whole, "cut at {:?}", places);
         prop_assert_eq!(&filtered(bytes.chunks(1), true), &whole, "byte by byte");
         prop_assert_eq!(&filtered(cut(&bytes, &places), false).0, &bytes, "nothing is withheld");
-        // What passed is in the stream in the same order.
+        // The output is a subsequence of the stream.
         let mut rest = bytes.iter();
         prop_assert!(whole.0.iter().all(|byte| rest.any(|own| own == byte)));
         if whole.1.iter().all(|event| !matches!(event.kind, TerminalEventKind::Notification(_))) {
-            // Parts of OSC 99 that never became whole may be missing.
+            // Parts of an OSC 99 that was never completed may be missing.
             let parts = bytes.windows(5).any(|five| five == b"\x1b]99;");
             prop_assert!(parts || whole.0 == bytes);
         }
     }
 
-    /// Whether notifications are withheld may change at any time; each passes or is missing as a whole.
+    /// Filtering may be switched on or off at any time; each notification passes or is removed as a whole.
     #[test]
-    fn no_notification_is_torn(
+    fn no_notification_is_removed_in_part(
         sequences in prop::collection::vec(sequence(), 0..24),
         switches in prop::collection::vec((any::<prop::sample::Index>(), any::<bool>()), 1..8),
     ) {
@@ -132,7 +132,7 @@ fn check(bytes: &[u8], passed: &[u8]) {
 }
 
 #[test]
-fn only_a_wrapper_of_nothing_else_is_missing() {
+fn only_wrappers_of_notifications_alone_are_removed() {
     check(b"\x1bPtmux;\x1b\x1b]9;x\x07\x1b\x1b]9;y\x07\x1b\\.", b".");
     for mixed in [
         &b"\x1bPtmux;\x1b\x1b]9;x\x07text\x1b\\."[..],
@@ -147,7 +147,7 @@ fn only_a_wrapper_of_nothing_else_is_missing() {
 }
 
 #[test]
-fn what_is_broken_off_passes() {
+fn incomplete_sequences_pass() {
     check(b"\x1b]9;x\x1b]9;y\x07z", b"\x1b]9;xz");
     check(b"\x1b]0;x\x1b]9;y\x07z", b"\x1b]0;xz");
     check(b"\x1b\x1b]9;y\x07z", b"\x1bz");
@@ -157,7 +157,7 @@ fn what_is_broken_off_passes() {
 }
 
 #[test]
-fn an_endless_one_passes_and_costs_no_memory() {
+fn an_unterminated_sequence_passes_without_memory() {
     let (mut filter, mut passed) = (NotificationStripper::new(), 0);
     filter.feed(b"\x1b]9;", true, |bytes| passed += bytes.len(), |_| {});
     assert_eq!(passed, 0);
@@ -180,7 +180,7 @@ fn an_escape_alone_can_be_released_and_its_sequence_then_passes() {
 }
 
 #[test]
-fn nothing_is_held_that_cannot_be_one() {
+fn only_possible_notifications_are_held() {
     for start in [
         "\x1b[",
         "\x1b]0;t",

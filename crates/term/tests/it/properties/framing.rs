@@ -1,5 +1,5 @@
-//! The scanner finds the sequences that a slow reading of the rules finds: by index, over the whole stream, one rule after
-//! the other. Titles stand for all sequences.
+//! Compares the scanner with a slow reference implementation, which applies the rules one by one to the whole stream.
+//! Titles represent all sequences.
 
 use proptest::prelude::*;
 use ringer_term::{Multiplexer, Scanner, TerminalEvent, TerminalEventKind, wrap};
@@ -7,16 +7,16 @@ use ringer_term::{Multiplexer, Scanner, TerminalEvent, TerminalEventKind, wrap};
 const BEL: u8 = 0x07;
 const ESC: u8 = 0x1b;
 const CANCEL: [u8; 2] = [0x18, 0x1a];
-/// As the crate's documents say.
+/// The documented limits.
 const LONGEST: usize = 8 * 1024;
 const DEEPEST: usize = 4;
 
-/// A stream, or what is inside a wrapper.
+/// A stream, or the content of a wrapper.
 struct Reading<'a> {
     bytes: &'a [u8],
     depth: usize,
     found: Vec<TerminalEvent>,
-    /// A wrapper of GNU screen was met. How its pieces join is not written down here.
+    /// The stream contains a wrapper of GNU screen, whose joining the reference does not implement.
     met_screen: bool,
 }
 
@@ -38,7 +38,7 @@ impl<'a> Reading<'a> {
         reading
     }
 
-    /// Where to read on after the sequence that starts with the ESC here.
+    /// Returns the index after the sequence that starts with the ESC at `at`.
     fn escape(&mut self, mut start: usize) -> usize {
         let mut at = start + 1;
         while let Some(byte) = self.bytes.get(at) {
@@ -57,7 +57,7 @@ impl<'a> Reading<'a> {
         at
     }
 
-    /// Whether the string that begins here ends as it should; where it does so, or is broken off; and where to read on.
+    /// Returns the index of the terminator, or `None` if the string is broken off, and the index at which to continue.
     fn string(&mut self, start: usize, ends: &[u8]) -> (Option<usize>, usize) {
         let is_end = |byte: &u8| *byte == ESC || CANCEL.contains(byte) || ends.contains(byte);
         let Some(length) = self.bytes[start..].iter().position(is_end) else {
@@ -168,7 +168,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2048))]
 
     #[test]
-    fn the_scanner_reads_as_the_rules_do(bytes in stream()) {
+    fn the_scanner_matches_the_reference(bytes in stream()) {
         let expected = Reading::new(&bytes, 0);
         prop_assume!(!expected.met_screen);
         let mut found = Vec::new();

@@ -1,9 +1,9 @@
-//! Texts that would do harm if an encoder let them, and the layers they go through.
+//! Hostile texts, and the multiplexers that they pass through.
 
 use proptest::prelude::*;
 use ringer_term::Multiplexer;
 
-/// What breaks out of a sequence, what terminals misread, and what gets torn by cutting.
+/// Text that could break out of a sequence, be misread by a terminal, or be torn by truncation.
 const FRAGMENTS: &[&str] = &[
     "\x1b",
     "\x07",
@@ -74,7 +74,7 @@ pub(super) fn stack() -> impl Strategy<Value = Vec<Multiplexer>> {
     prop::sample::select(every_stack())
 }
 
-/// Every stack of at most three multiplexers, the empty one included.
+/// Returns every stack of at most three multiplexers, including the empty one.
 pub(super) fn every_stack() -> Vec<Vec<Multiplexer>> {
     let all = [Multiplexer::Tmux, Multiplexer::Screen, Multiplexer::Zellij];
     let mut stacks = vec![vec![]];

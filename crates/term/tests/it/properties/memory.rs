@@ -1,4 +1,4 @@
-//! Whatever a program sends and never ends, the scanner keeps little of it, and reads on afterwards.
+//! Unterminated input costs the scanner little memory, and it continues afterwards.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -10,8 +10,8 @@ thread_local! {
     static MOST: Cell<isize> = const { Cell::new(0) };
 }
 
-/// The system's allocator, counting what the thread holds. Tests run side by side in one process, so a count of the
-/// whole process would be theirs too.
+/// The system's allocator with a count of the thread's memory. Tests run in parallel in one process, so a count for the
+/// whole process would include theirs.
 struct Counting;
 
 #[global_allocator]
@@ -27,8 +27,8 @@ impl Counting {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator as it is; counting allocates nothing. Memory in use can be
-// seen from no other place than the allocator, and implementing one is unsafe by its trait.
+// SAFETY: every call is forwarded unchanged to the system's allocator; counting allocates nothing. Only
+// the allocator can observe the memory in use, and implementing one is unsafe by its trait.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         Self::count(layout.size().cast_signed());
@@ -45,10 +45,10 @@ unsafe impl GlobalAlloc for Counting {
 
 const KIB: usize = 1024;
 const MIB: usize = 1024 * KIB;
-/// Reads of a terminal are of about this size.
+/// The approximate size of a read from a terminal.
 const BLOCK: usize = 64 * KIB;
 
-/// How much the scanner held at most while it read a start and then the same bytes over and over, never an end.
+/// Returns the scanner's peak memory while it reads a start and then the same bytes repeatedly, without an end.
 fn most_held(start: &[u8], repeated: &[u8], length: usize) -> usize {
     let block: Vec<u8> = repeated.repeat(BLOCK.div_ceil(repeated.len()));
     let (mut scanner, mut seen) = (Scanner::new(), Vec::new());
@@ -61,7 +61,7 @@ fn most_held(start: &[u8], repeated: &[u8], length: usize) -> usize {
     let most = MOST.get() - before;
     assert_eq!(seen, [], "nothing that was sent says anything");
 
-    // First the end of whatever is open.
+    // First ends any open sequence.
     scanner.feed(b"\x18\x1b\\\x1b]0;still there\x07", |event| seen.push(event.kind));
     assert_eq!(seen, [TerminalEventKind::Title("still there".into())]);
     usize::try_from(most).unwrap()
@@ -72,7 +72,7 @@ fn check(name: &str, start: &[u8], repeated: &[u8], length: usize, bound: usize)
     assert!(most <= bound, "{name}: held {most} bytes, the bound is {bound}");
 }
 
-/// One OSC of 8 KiB, and the room that a growing buffer takes.
+/// One OSC of 8 KiB, and the spare capacity of a growing buffer.
 const ONE_OSC: usize = 16 * KIB;
 
 #[test]
@@ -96,13 +96,13 @@ fn wrappers_without_an_end_cost_no_memory() {
     check("tmux", b"\x1bPtmux;\x1b\x1b]0;", b"x", 4 * MIB, 2 * ONE_OSC);
     check("tmux around nothing", b"", b"\x1bPtmux;", 4 * MIB, 2 * ONE_OSC);
     check("pieces for screen", b"\x1bP\x1b]0;", b"x\x1b\\\x1bP", 4 * MIB, 2 * ONE_OSC);
-    // Deeper than any real nesting, and deeper than the scanner follows. Cut off before the ends begin.
+    // Deeper than any real nesting, and deeper than the scanner follows. Truncated before the terminators.
     let nested = wrap(b"\x1b]0;", &[Multiplexer::Tmux; 8]);
     let open = nested.windows(2).rposition(|pair| pair == b"0;").unwrap() + 2;
     check("tmux inside tmux", &nested[..open], b"x", 4 * MIB, 5 * ONE_OSC);
 }
 
-/// 16 notifications of 16 KiB, the room of growing buffers, and the chunk that is being read.
+/// 16 notifications of 16 KiB, the spare capacity of growing buffers, and the current chunk.
 const SIXTEEN_NOTIFICATIONS: usize = 2 * 16 * 16 * KIB + 256 * KIB;
 
 #[test]
@@ -121,9 +121,9 @@ fn chunks_of_osc_99_without_an_end_cost_little_memory() {
     check("many ids with much text", &ids(24, 2_040));
 }
 
-/// Metadata can be added to the last 16 notifications for as long as the program runs, so there too they need a bound.
+/// Metadata can be added to the last 16 notifications at any time, so their size needs a limit, too.
 #[test]
-fn keys_that_come_late_cost_little_memory() {
+fn late_keys_cost_little_memory() {
     let titles: String = (0..16).map(|id| format!("\x1b]99;i={id};title\x1b\\")).collect();
     let long = "x".repeat(7_000);
     let keys: String =

@@ -1,8 +1,8 @@
-//! Sequences taken apart strictly, by other code than the scanner's: what is not exactly our frame is a failure.
+//! A strict parser of sequences that is independent of the scanner: anything but an exact frame is a failure.
 
 use ringer_term::{Multiplexer, SCREEN_PIECE};
 
-/// What arrives at the terminal behind these layers. Fails where a layer would not take what it is given.
+/// Returns the bytes that reach the terminal outside these layers. Fails if a layer would reject its input.
 pub(super) fn unwrapped(bytes: &[u8], layers: &[Multiplexer]) -> Vec<u8> {
     layers.iter().fold(bytes.to_vec(), |bytes, layer| match layer {
         Multiplexer::Zellij => bytes,
@@ -52,8 +52,8 @@ fn out_of_screen(bytes: &[u8]) -> Vec<u8> {
     unwrapped
 }
 
-/// The payloads of the OSC sequences that a text consists of, and the plain text between them. Fails on any control that
-/// is not the frame of one.
+/// Returns the payloads of the OSC sequences in a text, and the plain text between them. Fails on any control outside a
+/// frame.
 pub(super) fn payloads(text: &str) -> (Vec<&str>, String) {
     let (mut payloads, mut plain, mut rest) = (Vec::new(), String::new(), text);
     while let Some(start) = rest.find(is_control) {

@@ -1,4 +1,4 @@
-//! What is encoded, wrapped and scanned again is what was meant: one notification, with the sanitised text.
+//! Encoding, wrapping and scanning a notice returns one notification with the sanitised text.
 
 use proptest::prelude::*;
 use ringer_term::{
@@ -62,12 +62,12 @@ fn as_osc777(title: &str, body: &str) -> (String, String) {
     }
 }
 
-/// OSC 99 keeps both as they are, lines of the body included.
+/// OSC 99 keeps both unchanged, including the lines of the body.
 fn as_osc99(title: &str, body: &str) -> (String, String) {
     (sanitise_line(title), sanitise_block(body))
 }
 
-/// Encodes, wraps, scans: the one notification with this text, or nothing where there is none.
+/// Checks that encoding, wrapping and scanning returns the one notification with this text, or nothing for no text.
 fn check(notice: &OutgoingNotification<'_>, method: Method, layers: &[Multiplexer]) {
     let (title, body) = (notice.title.unwrap_or_default(), notice.body);
     let id = (method == Method::Kitty).then(|| notice.id.clone());
@@ -102,7 +102,7 @@ fn check(notice: &OutgoingNotification<'_>, method: Method, layers: &[Multiplexe
     assert!(found == expected, "{method:?} {layers:?}, {} bytes, another text: {start}", bytes.len());
 }
 
-/// GNU screen mangles every other character (see `screen.rs`), so only OSC 99, which has base64, is asked for them.
+/// GNU screen mangles every other character (see `screen.rs`), so only OSC 99, which has base64, is tested with them.
 fn keep_ascii(events: &mut [TerminalEvent]) {
     for event in events {
         if let TerminalEventKind::Notification(Notification { title, body, .. }) = &mut event.kind {
@@ -125,7 +125,7 @@ fn check_everywhere(title: Option<&str>, body: &str) {
 }
 
 #[test]
-fn a_notice_comes_back_from_behind_every_stack_of_multiplexers() {
+fn a_notice_round_trips_through_every_stack_of_multiplexers() {
     check_everywhere(Some("Claude Code"), "needs you");
     check_everywhere(None, "4;1;50");
     check_everywhere(Some("42; a title"), "");
@@ -133,9 +133,9 @@ fn a_notice_comes_back_from_behind_every_stack_of_multiplexers() {
     check_everywhere(Some("\x1b\\\x1b]9;gotcha\x07"), "Ü ✜ 👩\u{200d}🚀\none line;\r\nand another\u{9c}");
 }
 
-/// The worst text that passes the sanitiser has four bytes in each of its characters.
+/// In the longest text that passes the sanitiser, each character has four bytes.
 #[test]
-fn the_longest_notice_comes_back_too() {
+fn the_longest_notice_round_trips() {
     let longest = "🚀".repeat(MAX_CHARS + 1);
     check_everywhere(Some(&longest), &longest);
     check_everywhere(Some(&longest), &format!("\n{longest}"));
@@ -155,7 +155,7 @@ fn check_status(title: &str, message: &str, progress: Option<u8>) {
         panic!("{events:?}")
     };
     let (title_read, message_read) = (read.title.as_deref().unwrap(), read.message.as_deref().unwrap());
-    // Cut to fit, but never inside of what a person sees as one character.
+    // Truncated to fit, but never inside a grapheme.
     for (sent, read) in [(sanitise_line(title), title_read), (sanitise_block(message), message_read)] {
         let end: String = read.chars().rev().take(3).collect();
         assert!(sent.starts_with(read), "{} bytes that were not sent, backwards {end:?}", read.len());
@@ -168,14 +168,14 @@ fn check_status(title: &str, message: &str, progress: Option<u8>) {
 }
 
 #[test]
-fn a_status_comes_back() {
+fn a_status_round_trips() {
     check_status("fix; the: tests=", "two\nlines\x1b]0;gotcha\x07", Some(200));
     check_status("", "", None);
 }
 
-/// 👩 and 🚀 and the joiner between them are 11 bytes: somewhere a cut falls behind the joiner.
+/// 👩 and 🚀 and the joiner between them are 11 bytes: some truncation falls after the joiner.
 #[test]
-fn a_status_that_is_too_long_is_cut_between_graphemes() {
+fn a_long_status_is_truncated_between_graphemes() {
     for padding in 0..11 {
         let long = format!("{}{}", "x".repeat(padding), "👩\u{200d}🚀".repeat(300));
         check_status(&long, &long, None);
@@ -184,7 +184,7 @@ fn a_status_that_is_too_long_is_cut_between_graphemes() {
 
 proptest! {
     #[test]
-    fn any_notice_comes_back_from_behind_any_multiplexers(title in text(), body in text(), layers in stack()) {
+    fn any_notice_round_trips_through_any_multiplexers(title in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
         for title in [None, Some(title.as_str())] {
             let notice = OutgoingNotification { id: &id, title, body: &body, urgency: Urgency::Normal };
@@ -195,7 +195,7 @@ proptest! {
     }
 
     #[test]
-    fn any_status_comes_back(title in text(), message in text(), progress in any::<Option<u8>>()) {
+    fn any_status_round_trips(title in text(), message in text(), progress in any::<Option<u8>>()) {
         check_status(&title, &message, progress);
     }
 }

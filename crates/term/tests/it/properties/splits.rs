@@ -1,11 +1,11 @@
-//! However a stream is cut into pieces, the events are the same, offsets included.
+//! The events, with their offsets, do not depend on how a stream is split.
 
 use proptest::prelude::*;
 use ringer_term::{Multiplexer, Scanner, TerminalEvent, wrap};
 
 use super::hostile::stack;
 
-/// Everything the scanner's states turn on, whole and in halves.
+/// All bytes that change the scanner's state, whole and in halves.
 const PIECES: &[&[u8]] = &[
     b"\x1b",
     b"\x07",
@@ -72,7 +72,7 @@ pub(super) fn stream() -> impl Strategy<Value = Vec<u8>> {
             .prop_map(|(payload, end, layers): (&str, &str, Vec<Multiplexer>)| {
                 wrap(format!("\x1b]{payload}{end}").as_bytes(), &layers)
             });
-    // Around the bounds: GNU screen's piece, and the longest OSC.
+    // Near the limits: GNU screen's piece, and the longest OSC.
     let run = prop_oneof![740usize..780, 8_150usize..8_200].prop_map(|length| vec![b'x'; length]);
     let fragment = prop_oneof![
         8 => prop::sample::select(PIECES).prop_map(<[u8]>::to_vec),
@@ -104,16 +104,16 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1024))]
 
     #[test]
-    fn cutting_changes_nothing(bytes in stream(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
+    fn splitting_does_not_change_the_events(bytes in stream(), places in prop::collection::vec(any::<prop::sample::Index>(), 0..12)) {
         let whole = events([bytes.as_slice()]);
         prop_assert_eq!(whole.1, bytes.len() as u64);
         prop_assert_eq!(&events(cut(&bytes, &places)), &whole, "cut at {:?}", places);
         prop_assert_eq!(&events(bytes.chunks(1)), &whole, "byte by byte");
     }
 
-    /// No event comes from nowhere: each starts inside the stream, at an ESC or a BEL.
+    /// Each event starts inside the stream, at an ESC or a BEL.
     #[test]
-    fn every_event_starts_where_a_sequence_does(bytes in stream()) {
+    fn every_event_starts_at_a_sequence(bytes in stream()) {
         for event in events([bytes.as_slice()]).0 {
             let start = bytes.get(usize::try_from(event.offset).unwrap());
             prop_assert!(matches!(start, Some(0x1b | 0x07)), "{event:?} in {}", bytes.escape_ascii());

@@ -1,4 +1,4 @@
-//! A session of GNU screen of the test's own.
+//! A GNU screen session that belongs to one test.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -7,18 +7,18 @@ use std::process::{Command, Output};
 
 use crate::sender_script::{SenderScript, output_of};
 
-/// Ends when it is dropped, whatever became of its clients.
+/// Ends when dropped, whatever the state of its clients.
 pub(crate) struct Session {
-    /// Where its socket is. No other socket is there, so its name need not be unique.
+    /// The directory of its socket. It has no other socket, so the name need not be unique.
     directory: PathBuf,
 }
 
-/// A bell of the window in front is handed on, one of a window behind is told of in words. No record of logins: where
-/// the system keeps none, screen complains in the middle of its output.
+/// A bell in the visible window is forwarded, and one in a hidden window prints a message. No login records: where the
+/// system has none, screen complains in the middle of its output.
 const CONFIGURATION: &str = "startup_message off\ndeflogin off\nvbell off\nbell_msg 'bell in window %n'\n\
     msgwait 0\ndefutf8 on\n";
 
-/// A client that starts the session, with this command in its first window.
+/// Returns the command of a client that starts the session with this command in its first window.
 pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
     [&["screen", "-U", "-S", "ringer", "-c", "screenrc"], command].concat()
 }
@@ -29,12 +29,12 @@ impl Session {
         script.prepare("screenrc", CONFIGURATION.as_bytes());
         let directory = script.path().join("sessions");
         fs::create_dir(&directory).unwrap();
-        // screen uses no directory that others can enter.
+        // screen refuses a directory that others can enter.
         fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
         Self { directory }
     }
 
-    /// What [`argv`] needs, so that it starts this session and no other.
+    /// The variable with which [`argv`] starts this session and no other.
     pub(crate) fn variable(&self) -> (&'static str, &Path) {
         ("SCREENDIR", &self.directory)
     }
@@ -49,7 +49,7 @@ impl Session {
         screen
     }
 
-    /// The windows, each with its number and its flags.
+    /// Returns the windows, with their numbers and flags.
     pub(crate) fn windows(&self) -> String {
         String::from_utf8(self.run(&["-Q", "windows"]).stdout).unwrap()
     }
@@ -57,7 +57,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // Fails where it has ended by itself, and where there is no screen.
+        // Fails if it has already ended, or if screen is not installed.
         let _ = self.command(&["-X", "quit"]).output();
     }
 }

@@ -1,21 +1,21 @@
-//! A tmux server of the test's own.
+//! A tmux server that belongs to one test.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use crate::sender_script::{SenderScript, output_of};
 
-/// Ends when it is dropped, whatever became of its clients.
+/// Ends when dropped, whatever the state of its clients.
 pub(crate) struct Server {
-    /// Where its socket is. No other socket is there, so its name need not be unique.
+    /// The directory of its socket. It has no other socket, so the name need not be unique.
     directory: PathBuf,
 }
 
-/// Nothing that is drawn by itself, the shell that every system has, and a channel each for bells and for clients.
+/// No periodic redraws, the shell that every system has, and a wait channel each for bells and clients.
 const CONFIGURATION: &str = "set -g default-shell /bin/sh\nset -g status off\nset -g automatic-rename off\n\
     set-hook -g alert-bell 'wait-for -S bell'\nset-hook -g client-resized 'wait-for -S client'\n";
 
-/// A client that starts the server, with this command in its first window.
+/// Returns the command of a client that starts the server with this command in its first window.
 pub(crate) fn argv<'a>(command: &[&'a str]) -> Vec<&'a str> {
     [&["tmux", "-L", "ringer", "-f", "tmux.conf", "new-session"], command].concat()
 }
@@ -27,23 +27,23 @@ impl Server {
         Self { directory: script.path().to_owned() }
     }
 
-    /// What [`argv`] needs, so that it starts this server and no other.
+    /// The variable with which [`argv`] starts this server and no other.
     pub(crate) fn variable(&self) -> (&'static str, &Path) {
         ("TMUX_TMPDIR", &self.directory)
     }
 
-    /// Waits until the client has told its size, the last step of attaching; then everything is drawn anew. On a busy
-    /// machine the client comes to it long after its first window has begun to run.
+    /// Waits until the client has sent its size, the last step of attaching, which causes a full redraw. On a busy machine
+    /// this happens long after its first window has started.
     pub(crate) fn wait_for_client(&self) {
         self.wait_for("client");
     }
 
-    /// A channel that was signalled before the wait remembers that.
+    /// Waits for a channel. A signal before the wait is not lost.
     pub(crate) fn wait_for(&self, channel: &str) {
         self.answer(&["wait-for", channel]);
     }
 
-    /// What tmux prints when it is given this command.
+    /// Returns the output of a tmux command.
     pub(crate) fn answer(&self, command: &[&str]) -> String {
         let output = self.run(command);
         assert!(output.status.success(), "{command:?}: {output:?}");
@@ -66,7 +66,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Fails where it has ended by itself, and where there is no tmux.
+        // Fails if it has already ended, or if tmux is not installed.
         let _ = self.command(&["kill-server"]).output();
     }
 }
