@@ -159,7 +159,7 @@ fn forbidden_entries_of_a_list_are_left_out() {
     let linked = laptop.machine.journal().name_machine("m1", "linked.t", &NameSource::Machine);
     assert_eq!(linked.expect("a name"), NamingResult::Named);
     let tell = |subject: &str, payloads: &[String]| {
-        raw::run(raw::publish_core(&server.url(), None, subject, payloads))
+        raw::run(raw::publish_core(&server.url(), None, subject, payloads));
     };
     let long = agent(&"x".repeat(300));
     let many: Vec<String> = (0..2_000).map(|number| agent(&format!("a{number}"))).collect();
