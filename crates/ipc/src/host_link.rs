@@ -266,8 +266,8 @@ struct HubLine {
     error: Option<ApiError>,
 }
 
-/// Reads the answers and orders of one connection. Events are passed on with the state locked, so that those of one connection
-/// come between its `Connected` and its `Lost`.
+/// Reads the answers and orders of one connection. The state stays locked while an event is passed on, so that no event of a
+/// connection comes before its `Connected` or after its `Lost`.
 fn read<Order: DeserializeOwned>(
     mut reader: HubClient,
     connection: u64,

@@ -39,7 +39,7 @@ impl Dialing {
         [seen, reported].into_iter().flatten().fold(in_any_case, Instant::min)
     }
 
-    /// Returns true if so many attempts have failed that a hub is waited for.
+    /// Returns true if the link waits for a hub to appear instead of retrying: the pauses have reached their limit.
     fn is_watching(&self) -> bool {
         self.failure.is_some_and(|(pause, _)| pause > LONGEST)
     }
