@@ -2,7 +2,7 @@
 //! id of their request, a message is one element that nothing in it closes, and a verdict answers what was asked, once.
 
 use ringer_mcp::channels::{PushedMessage, ServerLine, element, read_lines};
-use ringer_turn::{MAX_META, McpServer, PermissionRelay, PermissionVerdict, RelayedMessage, parse_answer};
+use ringer_core::conversation::{MAX_META, McpServer, PermissionRelay, PermissionVerdict, RelayedMessage, parse_answer};
 use serde::de::IgnoredAny;
 
 use crate::input::{assert_printable, split};

@@ -7,8 +7,8 @@ use std::net::Shutdown;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 
-use ringer_pty::descriptor_socket;
-use ringer_pty::keeper::{KeeperClient, rewrite_requests};
+use ringer_panes::descriptor_socket;
+use ringer_panes::keeper::{KeeperClient, rewrite_requests};
 
 use crate::input::split;
 

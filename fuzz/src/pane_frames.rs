@@ -1,7 +1,7 @@
 //! Arbitrary bytes between the panes' server and its clients: any cut of the stream gives the same frames, frames are read
 //! back as they were written, and what a frame says is understood as it was meant.
 
-use ringer_workspace::{Frame, FrameReader, rewrite_frame};
+use ringer_panes::{Frame, FrameReader, rewrite_frame};
 
 use crate::input::split;
 

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
+use ringer_core::conversation::{Account, Auth};
 use ringer_platform::owned;
-use ringer_turn::{Account, Auth};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde::{Deserialize, Deserializer};
 

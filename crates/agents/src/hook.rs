@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::Scope;
 use ringer_core::agent::{AgentState, AnswerMethod, Prompt, Signal, SignalContent};
+use ringer_core::conversation::{Injection, InjectionBudget, RateTracker, render, system_prompt};
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_core::time::parse_span;
 use ringer_journal::{
@@ -17,7 +18,6 @@ use ringer_journal::{
     EventOutcome, IdSource, InboxRequest, Journal, LockTimeout, ProcessStat, Repository, RunningTools,
     run_different_programs, spool_event,
 };
-use ringer_turn::{Injection, InjectionBudget, RateTracker, render, system_prompt};
 
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
 

@@ -8,13 +8,13 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use ringer_core::agent::{AgentState, BlockedOn};
+use ringer_core::conversation::{Injection, render};
 use ringer_core::message::{Agent, MessagePart};
 use ringer_journal::{
     AgentInfo, CLIENT_INBOX_PREFIX, ClaimedParts, Consumer, EnteredPart, Error as JournalError, Home,
     IdSource, InboxUpdate, Journal,
 };
 use ringer_platform::{find_own_program, owned};
-use ringer_turn::{Injection, render};
 
 use crate::client::{Client, ClientPaths, PushMethod};
 use crate::sessions::find_session;

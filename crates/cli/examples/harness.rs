@@ -16,11 +16,11 @@ use std::net::TcpStream;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use ringer_core::message::{Agent, MessagePart, SessionNonce};
-use ringer_journal::{ClaimedParts, EnteredPart, Home, IdSource, InboxUpdate, Journal};
-use ringer_turn::{
+use ringer_core::conversation::{
     Injection, InjectionBudget, NOTIFICATION_TOOL, RateTracker, SyntheticPair, ToolDefinition, system_prompt,
 };
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
+use ringer_journal::{ClaimedParts, EnteredPart, Home, IdSource, InboxUpdate, Journal};
 use serde_json::{Value, json};
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
+use ringer_core::conversation::{
+    Charset, ConversationMessage, Injection, InjectionSource, NotificationBlock, TranscriptView, collapse,
+    read_task,
+};
 use ringer_core::message::{Agent, MessagePart, ShownKind};
 use ringer_hub::{Clock, agents};
 use ringer_journal::{AgentSummary, EnteredPart, IdSource, Journal, NewestCalls, Repository, RunningTools};
 use ringer_term::sanitise_line;
-use ringer_turn::{
-    Charset, ConversationMessage, Injection, InjectionSource, NotificationBlock, TranscriptView, collapse,
-    read_task,
-};
 use ringer_ui::columns::{cut_end, cut_middle, pad};
 use ringer_ui::{age, state_word};
 use serde_json::{Value, json};

@@ -11,11 +11,11 @@ use ringer_core::message::PANE_PREFIX;
 use ringer_guard::PaneWindows;
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::{Home, Journal};
-use ringer_platform::{variable, with_first_open_files};
-use ringer_ui::Backend;
-use ringer_workspace::{
+use ringer_panes::{
     Answer, ClientError, ClientSettings, PaneKeys, PaneListed, Places, Request, ServerOptions, Surroundings,
 };
+use ringer_platform::{variable, with_first_open_files};
+use ringer_ui::Backend;
 
 use crate::commands::ui::{show_inbox, user_settings};
 use crate::commands::ui_backend::UiBackend;
@@ -152,12 +152,12 @@ pub(crate) fn is_called_by_person() -> Result<bool, Failure> {
 }
 
 pub(crate) fn attach() -> Result<Option<String>, Failure> {
-    ringer_workspace::attach(&places()?, &settings(), &ThisProgram).map_err(failure)
+    ringer_panes::attach(&places()?, &settings(), &ThisProgram).map_err(failure)
 }
 
 /// Sends a request to the server, and starts one if there is none.
 pub(crate) fn request(request: &Request) -> Result<Answer, Failure> {
-    ringer_workspace::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
+    ringer_panes::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
 }
 
 /// Sends a request to the server, if there are panes.
@@ -172,7 +172,7 @@ fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError
         Err(failure) => return Ok(Err(failure)),
     };
     let program: Option<&dyn Surroundings> = if places.has_programs() { Some(&ThisProgram) } else { None };
-    ringer_workspace::request(&places, &settings(), request, program).map(Ok)
+    ringer_panes::request(&places, &settings(), request, program).map(Ok)
 }
 
 /// Returns all panes; none if no server runs.
@@ -192,7 +192,7 @@ pub(crate) fn windows() -> Option<PaneWindows> {
     if !Places::has_session(&context::home().ok()?) {
         return None;
     }
-    match ringer_workspace::request(&places().ok()?, &settings(), &Request::Windows, None).ok()? {
+    match ringer_panes::request(&places().ok()?, &settings(), &Request::Windows, None).ok()? {
         Answer::Windows { server, windows } => Some(PaneWindows { server, windows }),
         _ => None,
     }

@@ -4,13 +4,13 @@ use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_core::Sender;
 use ringer_core::agent::PopupAnswer;
 use ringer_core::attention::AnsweredWith;
+use ringer_core::conversation::PermissionVerdict;
 use ringer_core::message::{MessageOrigin, QuestionId};
 use ringer_hub::monotonic;
 use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion, Answerer};
 use ringer_journal::{Decision, Error, Home, IdSource, Journal};
 use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
-use ringer_turn::PermissionVerdict;
 
 use crate::client_setup::client_paths;
 use crate::commands::answer::answer_of_popup;

@@ -13,6 +13,7 @@
 //! * [`policy`]: what is decided about a notification. Rules, hooks and what they read and answer, delivery channels.
 //! * [`toast`]: short texts in a host's footer, and the catalogue of conditions that show one.
 //! * [`agent`]: an agent's state, the signals that change it, and the messages that a change causes.
+//! * [`conversation`]: what enters an agent's conversation. Injections and their limits, channel messages and their senders.
 //! * [`engine`]: the engine, its events and its orders.
 //! * [`time`]: the clock's readings, as arguments.
 //!
@@ -41,6 +42,7 @@
 pub mod agent;
 mod arrival;
 pub mod attention;
+pub mod conversation;
 pub mod engine;
 pub mod hash;
 pub mod message;

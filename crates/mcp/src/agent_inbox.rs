@@ -2,9 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::{InjectionBudget, MAX_RATE, Rate, RateTracker, render};
 use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{ClaimedParts, EnteredPart, Error, Home, IdSource, InboxUpdate, Journal, LockTimeout};
-use ringer_turn::{InjectionBudget, MAX_RATE, Rate, RateTracker, render};
 
 use crate::proxy::PendingNotifications;
 

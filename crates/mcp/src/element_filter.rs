@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ringer_turn::escape_tags;
+use ringer_core::conversation::escape_tags;
 use serde::de::IgnoredAny;
 
 /// Escapes the elements that carry messages in the strings of a line. All other bytes stay unchanged. A line that is not JSON

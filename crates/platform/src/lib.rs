@@ -1,5 +1,5 @@
 //! Operating system functions that several crates share: replacing files atomically, watching directories, the limit of open
-//! files, checks of owners and permissions, programs on a search path, Unix sockets, terminals, the memory of sleeping processes,
+//! files, checks of owners and permissions, programs on a search path, Unix sockets, terminals, children on a PTY, the memory of sleeping processes,
 //! environment variables, shell quoting and hex digits.
 //!
 //! ```
@@ -16,6 +16,8 @@
 
 #![deny(unsafe_code)]
 
+mod byte_queue;
+mod child;
 #[cfg(target_os = "linux")]
 mod directory_changes;
 mod files;
@@ -26,6 +28,8 @@ mod socket;
 mod terminal;
 mod text;
 
+pub use byte_queue::ByteQueue;
+pub use child::{Change, Child, Ending, die_by, pty_error};
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
 pub use files::{

@@ -10,20 +10,19 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("platform", &[]),
     ("term", &[]),
     ("core", &[]),
-    ("turn", &["core"]),
     ("journal", &["core", "platform"]),
     ("guard", &["core", "journal"]),
     ("deliver", &["core", "term", "platform"]),
-    ("pty", &["core", "term", "ipc", "platform"]),
+    ("hosts", &["core", "term", "ipc", "platform"]),
     ("config", &["core", "term", "platform"]),
     ("ipc", &["core", "journal", "term", "platform"]),
     ("hub", &["core", "term", "journal", "config", "ipc", "deliver", "platform", "tmux"]),
     ("tmux", &["core", "journal", "ipc", "platform"]),
     ("windows", &["core", "term", "journal", "ipc", "platform"]),
-    ("workspace", &["core", "term", "journal", "ipc", "platform", "pty", "ui"]),
+    ("panes", &["core", "term", "journal", "ipc", "platform", "ui"]),
     ("ui", &["core", "term", "platform"]),
-    ("agents", &["core", "turn", "term", "journal", "platform"]),
-    ("mcp", &["core", "turn", "term", "journal", "ipc", "platform"]),
+    ("agents", &["core", "term", "journal", "platform"]),
+    ("mcp", &["core", "term", "journal", "ipc", "platform"]),
     ("relay", &["core", "journal", "ipc", "platform", "term"]),
     (TESTS_ONLY, &[]),
 ];
@@ -194,10 +193,10 @@ mod tests {
         check("crates/hub/Cargo.toml", &uses("ringer-journal"), &[]);
         check("crates/journal/Cargo.toml", &uses("ringer-hub"), &[2]);
         check("crates/term/Cargo.toml", &uses("ringer-core"), &[2]);
-        check("crates/turn/Cargo.toml", &uses("ringer-core"), &[]);
-        check("crates/turn/Cargo.toml", &uses("ringer-term"), &[2]);
+        check("crates/guard/Cargo.toml", &uses("ringer-core"), &[]);
+        check("crates/guard/Cargo.toml", &uses("ringer-term"), &[2]);
         check("crates/hub/Cargo.toml", &uses("ringer"), &[2]);
-        check("crates/cli/Cargo.toml", &uses("ringer-workspace"), &[]);
+        check("crates/cli/Cargo.toml", &uses("ringer-panes"), &[]);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub(crate) use prompt::DENIED;
 use std::path::{Path, PathBuf};
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
-use ringer_turn::escape_attribute;
+use ringer_core::conversation::escape_attribute;
 use serde_json::json;
 
 use super::adapter::{Adapter, PushMethod};

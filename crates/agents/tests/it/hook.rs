@@ -12,10 +12,10 @@ use std::time::Duration;
 use ringer_agents::client::{Client, ClientPaths};
 use ringer_agents::hook::{HookContext, HookError, call};
 use ringer_core::agent::{AgentState, AgentTimeouts, BlockedOn};
+use ringer_core::conversation::system_prompt;
 use ringer_core::message::{Agent, Mark, MessageOrigin, SessionNonce, Tag};
 use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
 use ringer_journal::{Home, IdSource, Journal};
-use ringer_turn::system_prompt;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

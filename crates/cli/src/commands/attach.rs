@@ -1,6 +1,6 @@
 //! `ringer attach` and `ringer detach`.
 
-use ringer_workspace::Request;
+use ringer_panes::Request;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::print_line;

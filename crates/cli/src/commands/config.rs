@@ -9,9 +9,9 @@ use ringer_config::{
 use ringer_hub::delivery::setup::settings_rules;
 use ringer_hub::{HubOptions, trust_file};
 use ringer_journal::Home;
+use ringer_panes::PaneKeys;
 use ringer_term::sanitise_line;
 use ringer_ui::{KEY_EXAMPLES, KeyMap, Palette};
-use ringer_workspace::PaneKeys;
 use serde::Serialize;
 use serde_json::json;
 

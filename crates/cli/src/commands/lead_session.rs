@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;
 
-use ringer_pty::{Ending, die_by, exec_in_foreground, lead_session};
+use ringer_hosts::run::{exec_in_foreground, lead_session};
+use ringer_platform::{Ending, die_by};
 
 use crate::failure::{Exit, Failure};
 

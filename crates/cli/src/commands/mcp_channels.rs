@@ -2,10 +2,10 @@
 
 use ringer_config::Config;
 use ringer_core::Scope;
+use ringer_core::conversation::{ChannelSender, McpServer, Operator};
 use ringer_journal::{Home, Journal};
 use ringer_mcp::channels::{self, AccessError, ChannelState, ChannelStatus, ChannelsStatus};
 use ringer_term::sanitise_line;
-use ringer_turn::{ChannelSender, McpServer, Operator};
 use serde_json::{Value, json};
 
 use super::config;

@@ -3,12 +3,12 @@
 use std::io::Read;
 use std::time::Duration;
 
+use ringer_core::conversation::InjectionSource;
 use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, DropBox};
 use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
 use ringer_term::sanitise_line;
-use ringer_turn::InjectionSource;
 use serde::Serialize;
 
 use super::relay;

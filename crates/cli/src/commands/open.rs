@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 
 use clap::ValueHint;
-use ringer_workspace::{Answer, Request, SplitDirection, check_name};
+use ringer_panes::{Answer, Request, SplitDirection, check_name};
 
 use super::run::check_program;
 use crate::failure::{Exit, Failure, Outcome};

@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixListener;
 
 use ringer_ipc::{detach, tell_failed, tell_ready};
+use ringer_panes::keeper;
 use ringer_platform::raise_open_files;
-use ringer_pty::keeper;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{guard, hub_client, panes};
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Args) -> Outcome {
 
 fn serve() -> Outcome {
     guard::act_for_windows();
-    let served = ringer_workspace::serve(panes::server_options()?);
+    let served = ringer_panes::serve(panes::server_options()?);
     served.map(drop).map_err(|error| Failure::new(Exit::Unavailable, "panes cannot be shown").because(error))
 }
 

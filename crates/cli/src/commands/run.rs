@@ -11,10 +11,11 @@ use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
+use ringer_hosts::run::{self, Finished, HubSurface, Launch, OwnSurface};
 use ringer_ipc::discovery::HubAddress;
 use ringer_journal::{AgentSummary, IdSource, Journal, SenderClaim};
+use ringer_platform::{Ending, die_by};
 use ringer_platform::{find_program, is_program, variable};
-use ringer_pty::{Ending, Finished, HubSurface, Launch, OwnSurface, die_by};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables, sanitise_line};
 
 use super::lead_session::{self, cannot_run};
@@ -56,8 +57,8 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
         command: arguments.command.all().to_vec(),
         variables: variables(&origin, arguments.name.as_deref()),
     };
-    let finished = ringer_pty::run(&launch, hub_surface(&origin, &settings))
-        .map_err(|error| cannot_run(program, error))?;
+    let finished =
+        run::run(&launch, hub_surface(&origin, &settings)).map_err(|error| cannot_run(program, error))?;
     if finished.ran_for >= settings.notify.min_turn && !finished.is_looked_at {
         let name = arguments.name.clone().unwrap_or_else(|| file_name(program));
         let claim = context::claim_of_program(arguments.name.as_deref());

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use ringer_workspace::Request;
+use ringer_panes::Request;
 
 use crate::failure::{Exit, Failure, Outcome};
 use crate::{context, guard, panes};

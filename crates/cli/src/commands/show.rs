@@ -1,7 +1,7 @@
 //! `ringer show`.
 
+use ringer_core::conversation::Charset;
 use ringer_platform::variable;
-use ringer_turn::Charset;
 
 use crate::agent_page::{AgentPage, PageStyle};
 use crate::failure::Outcome;

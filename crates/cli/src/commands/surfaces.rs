@@ -1,9 +1,9 @@
 //! `ringer surfaces` and `ringer workspaces`.
 
 use ringer_core::message::{MACHINE_PREFIX, REPOSITORY_PREFIX};
+use ringer_panes::PaneListed;
 use ringer_term::sanitise_line;
 use ringer_ui::columns::pad;
-use ringer_workspace::PaneListed;
 use serde::Serialize;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr;

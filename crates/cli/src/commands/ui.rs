@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use ringer_config::Config;
 use ringer_hub::Clock;
+use ringer_panes::PaneKeys;
 use ringer_platform::variable;
 use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
-use ringer_workspace::PaneKeys;
 
 use super::config::{MOUSE_OFF, THEME_MOUSE, THEME_NAME};
 use super::ui_backend::UiBackend;

@@ -7,12 +7,12 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringer_core::attention::ReadBy;
+use ringer_core::conversation::Charset;
 use ringer_core::message::ShownKind;
 use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::IdSource;
-use ringer_turn::Charset;
 use ringer_ui::{
     Agent, Backend, Data, FooterToast, Notification, ProgramAnswer, ProgramQuestion, Request, Response,
 };

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::{GateRefusal, McpServer};
 use ringer_core::policy::McpChannel;
-use ringer_turn::{GateRefusal, McpServer};
 
 use super::intake::Intake;
 use super::process::{ServerProcess, WaitResult, wait_for};

@@ -6,9 +6,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::{Access, Allowlist, ChannelSender, Error, Operator, WaitingSender};
 use ringer_journal::{Home, HubLock, Lock, Uptime};
 use ringer_platform::{Durability, replace_file};
-use ringer_turn::{Access, Allowlist, ChannelSender, Error, Operator, WaitingSender};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -185,7 +185,7 @@ pub(super) fn allowlist_stamp(home: &Home) -> Option<(u64, std::time::SystemTime
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ringer_turn::McpServer;
+    use ringer_core::conversation::McpServer;
     use std::os::unix::fs::PermissionsExt;
 
     #[test]

@@ -1,14 +1,14 @@
-//! Checks the six gates of `ringer-turn`, which are pure, against what the hub knows.
+//! Checks the six gates of `ringer_core::conversation`, which are pure, against what the hub knows.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use ringer_core::conversation::{
+    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
+};
 use ringer_core::message::InvalidName;
 use ringer_core::policy::McpChannel;
 use ringer_platform::{find_program, owned};
-use ringer_turn::{
-    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
-};
 
 /// The marketplace name that stands for the person's own settings.
 const OWN_SETTINGS: &str = "config.toml";

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::{
+    AdmittedSender, ChannelMessage, ChannelSender, InjectionSource, McpServer, Meta, PermissionVerdict, Rate,
+    RateTracker, escape_attribute, parse_answer,
+};
 use ringer_core::message::Tag;
 use ringer_core::policy::McpChannel;
 use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
 use ringer_ipc::host::AnswerOutcome;
 use ringer_journal::{Error, IdSource, Journal, LockTimeout, monotonic};
-use ringer_turn::{
-    AdmittedSender, ChannelMessage, ChannelSender, InjectionSource, McpServer, Meta, PermissionVerdict, Rate,
-    RateTracker, escape_attribute, parse_answer,
-};
 
 use super::permissions::{ChatReply, PermissionRequests, RelayedAnswer};
 use super::protocol::PushedMessage;
@@ -232,7 +232,10 @@ impl Intake {
 
 /// Returns a message as the agent reads it.
 #[doc(hidden)]
-pub fn element(server: McpServer, pushed: PushedMessage) -> Result<ChannelMessage, ringer_turn::Error> {
+pub fn element(
+    server: McpServer,
+    pushed: PushedMessage,
+) -> Result<ChannelMessage, ringer_core::conversation::Error> {
     ChannelMessage::new(server, &pushed.content, bounded(pushed.meta))
 }
 

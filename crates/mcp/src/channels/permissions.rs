@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use ringer_core::agent::{AnswerMethod, PromptContent};
+use ringer_core::conversation::{
+    AdmittedSender, Error, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage,
+};
 use ringer_core::message::Agent;
 use ringer_journal::StoredPrompt;
 use ringer_term::escape_hidden;
-use ringer_turn::{
-    AdmittedSender, Error, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage,
-};
 
 use super::protocol::permission_request;
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-use ringer_turn::{PermissionRequestId, PermissionVerdict};
+use ringer_core::conversation::{PermissionRequestId, PermissionVerdict};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

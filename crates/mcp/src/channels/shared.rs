@@ -7,14 +7,14 @@ use std::time::SystemTime;
 
 use ringer_core::Sender;
 use ringer_core::agent::AgentState;
+use ringer_core::conversation::{
+    Access, Account, AdmittedSender, Auth, ChannelSender, GateRefusal, McpServer, PermissionVerdict,
+    WaitingSender,
+};
 use ringer_core::message::Agent;
 use ringer_core::policy::{McpChannel, McpChannels};
 use ringer_ipc::host::AnswerOutcome;
 use ringer_journal::{AgentInfo, Error, Home, IdSource, Journal, LockTimeout, Uptime};
-use ringer_turn::{
-    Access, Account, AdmittedSender, Auth, ChannelSender, GateRefusal, McpServer, PermissionVerdict,
-    WaitingSender,
-};
 
 use super::files::{AccessError, allowlist_stamp, load};
 use super::gates::{self, GateInputs, changeable_file};

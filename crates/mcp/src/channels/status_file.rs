@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::{GateRefusal, WaitingSender};
 use ringer_core::policy::McpChannel;
 use ringer_journal::{Home, Uptime};
 use ringer_platform::{Durability, replace_file};
-use ringer_turn::{GateRefusal, WaitingSender};
 
 use super::files::{ChannelState, ChannelStatus, ChannelsStatus, status_path};
 

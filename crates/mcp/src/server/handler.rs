@@ -5,9 +5,9 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_core::conversation::system_prompt;
 use ringer_core::message::SessionNonce;
 use ringer_platform::wake_pair;
-use ringer_turn::system_prompt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ErrorData, Implementation, JsonObject,
     ListToolsResult, PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,

@@ -9,11 +9,11 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use ringer_core::conversation::{escape_attribute, escape_tags};
 use ringer_core::message::{Agent, MessageId, MessagePart, Tag};
 use ringer_core::{Message, Scope};
 use ringer_journal::{Error, Home, HookWake, IdSource, Journal};
 use ringer_platform::{wake, wake_pair};
-use ringer_turn::{escape_attribute, escape_tags};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::{Peer, RoleServer};
 use serde_json::json;

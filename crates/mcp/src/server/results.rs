@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ringer_turn::escape_tags;
+use ringer_core::conversation::escape_tags;
 use rmcp::model::{CallToolResult, ContentBlock, MetaObject};
 use serde_json::Value;
 use tokio::sync::{Mutex, OwnedMutexGuard};

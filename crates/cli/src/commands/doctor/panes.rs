@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use ringer_journal::Home;
-use ringer_workspace::{
+use ringer_panes::{
     ClientError, ClientSettings, Places, RunningServer, ServerAge, running_server, saved_panes,
 };
 

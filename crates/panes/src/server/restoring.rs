@@ -1,0 +1,179 @@
+//! Continues the session of the last server: with its programs, or after a reboot without them.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use crate::keeper::KeptPane;
+use ringer_ipc::{KeptReport, ReportMethod};
+use serde_json::json;
+
+use super::Server;
+use super::kept_output::KeptOutput;
+use super::note::Note;
+use super::program::Program;
+use crate::effect::Effect;
+use crate::emulator::Size;
+use crate::late_output::{KeptEnd, KeptPosition, LateOutput};
+use crate::layout::PaneId;
+use crate::pane::{Pane, surface_of};
+use crate::saved_session::SavedSession;
+use crate::server::Notice;
+use crate::set_aside::UnusableSession;
+use crate::snapshot::saved_size;
+use crate::view::{ClientFacts, ClientId, Mode};
+
+/// Returns true if the effect is a report that the last server had saved as unanswered, and that was adopted. The report is
+/// removed from the list, so that it stands for one effect only.
+fn take_adopted(adopted: &mut Vec<KeptReport>, effect: &Effect) -> bool {
+    let Effect::Report { method, params } = effect else { return false };
+    let found = adopted.iter().position(|report| report.is(*method, params));
+    found.map(|at| adopted.remove(at)).is_some()
+}
+
+impl Server {
+    /// Takes over the keeper's programs. If there are none, the previous session waits for the first client.
+    pub(super) fn adopt(&mut self, kept: Vec<KeptPane>, now: Instant) {
+        let saved = SavedSession::read(&self.places.session()).unwrap_or_else(|error| {
+            self.set_session_aside(UnusableSession::of(&error), now);
+            None
+        });
+        if kept.is_empty() {
+            self.unrestored = saved.filter(|saved| !saved.panes.is_empty());
+            return;
+        }
+        let mut adopted = saved.as_ref().map(|saved| saved.unanswered.clone()).unwrap_or_default();
+        for report in adopted.clone() {
+            let kept = self.hub.link.adopt(report);
+            self.saver.save_session_at(kept);
+        }
+        if let Some(saved) = &saved {
+            self.state.restore(saved.workspaces.clone(), saved.shown.clone());
+        }
+        let notes: Vec<Option<Note>> = kept.iter().map(|kept| Note::read(&kept.note)).collect();
+        // With each note, the keeper dropped the output it had kept until then.
+        let noted_by = notes.iter().flatten().map(|note| note.server).max().unwrap_or(0);
+        let (mut last_server, mut taken) = (noted_by, Vec::new());
+        let mut endings = Vec::new();
+        for (kept, note) in kept.into_iter().zip(notes) {
+            let id = PaneId::new(&kept.id);
+            let known = saved.iter().flat_map(|saved| &saved.panes).find(|pane| pane.id == id);
+            let known = known.or(note.as_ref().map(|note| &note.pane));
+            let mut program = Program::new(kept.master);
+            program.has_ended = kept.ending.is_some();
+            let size = program.size().unwrap_or(Size { columns: 80, lines: 24 });
+            let directory = known.map_or_else(|| PathBuf::from("/"), |pane| pane.directory.clone());
+            let saved_screen = fs::read(self.places.screens().join(&kept.id)).unwrap_or_default();
+            let (shown, position) = KeptPosition::split(&saved_screen);
+            last_server = last_server.max(position.map_or(0, |position| position.server));
+            let position = position.filter(|position| position.server > noted_by);
+            let late = LateOutput::of(&kept.output, kept.dropped, position);
+            taken.push((id.clone(), KeptEnd::of(&kept.output, kept.dropped), late.lost));
+            // The screen may have been saved before the window was resized.
+            let mut pane = Pane::new(id.clone(), directory, saved_size(shown).unwrap_or(size), now);
+            if let Some(known) = known {
+                pane.name.clone_from(&known.name);
+                pane.command.clone_from(&known.command);
+            }
+            // The note is newer than the session: it is sent before the session is saved.
+            let newest = note.as_ref().map(|note| &note.pane).or(known);
+            let is_told = newest.is_none_or(|pane| pane.has_ended);
+            let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
+            (pane.pid, pane.tty) = (Some(kept.pid), Some(kept.tty));
+            endings.extend(new.map(|ending| (id.clone(), ending)));
+            // The last server has performed these effects.
+            drop(pane.feed(shown, now));
+            drop(told.map(|ending| pane.end(ending)));
+            pane.emulator.resize(size);
+            let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), late, now);
+            effects.retain(|effect| !take_adopted(&mut adopted, effect));
+            self.perform(effects);
+            // Full-screen programs redraw when their size changes.
+            program.resize(Size::at_least(size.columns.saturating_sub(1), size.lines));
+            program.resize(size);
+            self.programs.insert(id, program);
+        }
+        self.kept = KeptOutput::new(last_server + 1);
+        for (pane, end, lost) in taken {
+            if let Some(end) = end {
+                self.kept.take(pane, end, lost);
+            }
+        }
+        let effects = self.state.forget_missing();
+        self.perform(effects);
+        self.save_all();
+        // An ending may lead to a request, and with the first request the keeper drops the output it has kept. So this comes
+        // last.
+        for (pane, ending) in endings {
+            let mut effects = self.state.ended(&pane, ending, now);
+            effects.retain(|effect| !take_adopted(&mut adopted, effect));
+            self.perform(effects);
+        }
+        self.save_session();
+        self.changed();
+    }
+
+    /// Renames a session file that cannot be used, and tells the person.
+    fn set_session_aside(&mut self, reason: UnusableSession, now: Instant) {
+        // This fails if there is no state directory, and then there was no session.
+        if let Ok(name) = reason.set_aside(self.places.home()) {
+            self.notice = Some(Notice::new(format!("{reason}; it is kept as {name}"), now));
+        }
+    }
+
+    /// Restores the panes of the previous session, with shells in their directories.
+    pub(super) fn restore(&mut self, facts: &ClientFacts, now: Instant) {
+        let Some(saved) = self.unrestored.take() else { return };
+        self.state.restore(saved.workspaces.clone(), saved.shown.clone());
+        for pane in &saved.panes {
+            let directory = pane.directory.clone();
+            let size = Size::at_least(facts.columns, facts.lines);
+            let mut own = Pane::new(pane.id.clone(), directory.clone(), size, now);
+            own.name.clone_from(&pane.name);
+            drop(self.state.adopt(own, None, LateOutput::default(), now));
+            let workspace = self.state.workspace_of(&pane.id).map(|own| own.id.clone()).unwrap_or_default();
+            let environment = facts.environment.clone();
+            let start = Effect::Start {
+                pane: pane.id.clone(),
+                workspace,
+                command: Vec::new(),
+                directory,
+                environment,
+                size,
+            };
+            self.perform(vec![start]);
+            if pane.is_unread {
+                self.restored_unread.insert(pane.id.clone());
+            }
+        }
+        let effects = self.state.forget_missing();
+        self.perform(effects);
+    }
+
+    /// Updates the working directory of the focused pane when a key binding may open a pane beside it, because not every shell
+    /// reports its directory.
+    pub(super) fn follow_directory(&mut self, client: ClientId) {
+        let is_prefix = self.state.view(client).is_some_and(|view| view.mode == Mode::Prefix);
+        let pane = self.state.focused(client).filter(|_| is_prefix).map(|pane| pane.id.clone());
+        if let Some(pane) = pane {
+            self.find_directory(&pane);
+        }
+    }
+
+    pub(super) fn find_directory(&mut self, pane: &PaneId) {
+        let pid = self.state.pane(pane).filter(|pane| pane.ending.is_none()).and_then(|pane| pane.pid);
+        let directory = pid.and_then(|pid| fs::read_link(format!("/proc/{pid}/cwd")).ok());
+        // The directory is saved as text. If it was removed, its parents may still exist, so the path is kept without the suffix.
+        let directory = directory.as_deref().and_then(Path::to_str);
+        if let Some(directory) = directory.map(|path| path.strip_suffix(" (deleted)").unwrap_or(path)) {
+            self.state.set_directory(pane, PathBuf::from(directory));
+        }
+    }
+
+    /// Returns the report that a pane was unread in the previous session, if it was.
+    pub(super) fn take_restored_unread(&mut self, pane: &PaneId) -> Option<Effect> {
+        let params = json!({ "surface_id": surface_of(pane), "restored": true });
+        let report = Effect::Report { method: ReportMethod::Unread, params };
+        self.restored_unread.remove(pane).then_some(report)
+    }
+}
