@@ -2,7 +2,6 @@
 
 pub(crate) mod apply;
 pub(crate) mod event;
-pub(crate) mod record;
 pub(crate) mod spool;
 
 #[cfg(test)]

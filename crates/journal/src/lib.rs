@@ -43,31 +43,30 @@ mod hub_store;
 mod ids;
 mod journal;
 mod lock;
-mod position;
 mod process;
 mod repository;
 mod running_tools;
-mod runtime_directory;
 mod wake;
 
+pub use db::damage::{Damage, RepairRecord};
 pub use db::database::Database;
 pub use db::repair::Repair;
-pub use db::repair_record::{Damage, RepairRecord};
 pub use db::tables::Schema;
 pub use db::write_lock::LockTimeout;
 pub use error::{Error, SenderError};
 #[doc(hidden)]
 pub use events::apply::SpoolFile;
 pub use events::apply::{SpoolProgress, SpoolStatus};
-pub use events::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest};
-pub use events::record::spool_event;
+pub use events::event::{AgentEvent, Confirmation, EventOutcome, InboxRequest, spool_event};
 pub use events::spool::LostEvents;
-pub use home::{Home, HubStarter};
-pub use hub_store::store::{HubPruning, HubSchema, HubStore, StoredNotifications, UnreadableRecord};
-pub use hub_store::transaction::{DeadLetter, HubChanges, PendingDelivery, PlaceFlag, ShownPopup};
+pub use home::{Home, HubStarter, runtime_directories};
+pub use hub_store::{
+    DeadLetter, HubChanges, HubPruning, HubSchema, HubStore, PendingDelivery, PlaceFlag, ShownPopup,
+    StoredNotifications, UnreadableRecord,
+};
 pub use ids::{IdSource, Uptime, monotonic};
-pub use journal::agent::info::{AgentChange, AgentInfo, AgentUpdate, TERMINAL_CLIENT};
 pub use journal::agent::update::LiveAgents;
+pub use journal::agent::{AgentChange, AgentInfo, AgentUpdate, TERMINAL_CLIENT};
 pub use journal::append::AppendRequest;
 pub use journal::consumer::Consumer;
 pub use journal::export::TeamNote;
@@ -82,19 +81,17 @@ pub use journal::listener::{ListenOutcome, Listener};
 pub use journal::machine_name::{NameSource, NamingResult};
 pub use journal::prompt::{DecideOutcome, Decision, PromptWaiter, StoredPrompt};
 pub use journal::question::{PendingQuestion, Question};
-pub use journal::read::{Batch, Filter, JournalFollower, JournalWatch};
+pub use journal::read::{Age, Batch, CatchUp, Cursor, Filter, JournalFollower, JournalWatch, ReadPosition};
 pub use journal::relay::{Import, ImportResult, ImportedMessage, OwnBatch};
 pub use journal::retention::{PruneResult, RetentionLimits};
 pub use journal::schema::{Journal, JournalSchema};
 pub use journal::sender::{Caller, SenderClaim};
 pub use journal::stats::{AgentSummary, JournalStats, RunningListener, StatusSummary, UnreadCount};
 pub use lock::Lock;
-pub use position::{Age, CatchUp, Cursor, ReadPosition};
 pub use process::{
     ControllingTerminal, ProcessStat, SessionLeader, SessionLeaderError, run_different_programs,
 };
 pub use repository::{Leftover, Repository};
 pub use running_tools::{NewestCalls, RunningTools};
-pub use runtime_directory::runtime_directories;
 pub use wake::doorbell::{LockOwner, Removal};
 pub use wake::waiter::OnParentExit;

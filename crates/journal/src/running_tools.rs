@@ -13,8 +13,7 @@ use std::time::SystemTime;
 
 use ringer_core::message::Agent;
 
-use crate::home::Home;
-use crate::runtime_directory::{RuntimeDirectories, TOOLS, file_name_part, hash, make_private};
+use crate::home::{Home, RuntimeDirectories, TOOLS, file_name_part, hash, make_private};
 
 /// Longest stored description of a call, in bytes. A list row shows about as much.
 const MAX_TEXT: usize = 200;

@@ -1,17 +1,15 @@
 //! An open database file of the home: opens it, serialises its writers, and handles damage.
 
-use std::io;
 use std::path::PathBuf;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{io, thread};
 
 use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::connection::{Access, FileConnection, OpenFile, connect, is_index_unused};
-use crate::db::damage;
+use crate::db::damage::{self, Damage, RepairRecord};
 use crate::db::repair::{self, Repair};
-use crate::db::repair_record::{self, Damage, RepairRecord};
 use crate::db::tables::{self, Schema};
 use crate::db::write_lock::{self, LockTimeout, WaitPolicy};
 use crate::error::Error;
@@ -498,7 +496,7 @@ impl<S: Schema> Database<S> {
     }
 
     fn newest_repair(&self) -> Option<Repair> {
-        let records = repair_record::select(&self.connection, "true").ok()?;
+        let records = damage::select(&self.connection, "true").ok()?;
         records.into_iter().rev().find_map(|record| match record.damage {
             Damage::File { damaged_copy, rescued_rows } => Some(Repair { damaged_copy, rescued_rows }),
             Damage::Row { .. } => None,
@@ -507,16 +505,16 @@ impl<S: Schema> Database<S> {
 
     /// All repairs recorded in this file, oldest first, except those whose quarantined file the person has removed.
     pub fn repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
-        let mut all = self.read(|connection| repair_record::select(connection, "true"))?;
+        let mut all = self.read(|connection| damage::select(connection, "true"))?;
         all.retain(
-            |repair| !matches!(&repair.damage, Damage::File { damaged_copy, .. } if !repair_record::exists(damaged_copy)),
+            |repair| !matches!(&repair.damage, Damage::File { damaged_copy, .. } if !damage::exists(damaged_copy)),
         );
         Ok(all)
     }
 
     /// Repairs that were not yet reported to the person, oldest first.
     pub fn unreported_repairs(&mut self) -> Result<Vec<RepairRecord>, Error> {
-        self.read(|connection| repair_record::select(connection, "reported = 0"))
+        self.read(|connection| damage::select(connection, "reported = 0"))
     }
 
     /// Marks repairs as reported to the person.

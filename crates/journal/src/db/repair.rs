@@ -10,9 +10,9 @@ use ringer_platform::sync_directory;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::db::damage::{self, FILES, move_database, remove_database};
+use crate::db::rescue;
 use crate::db::tables::{self, Schema};
 use crate::db::write_lock::{self, LockTimeout};
-use crate::db::{repair_record, rescue};
 use crate::error::Error;
 use crate::home::{Home, beside};
 use crate::lock::FileId;
@@ -157,7 +157,7 @@ fn copy_readable_rows<S: Schema>(
     let transaction = Transaction::new(fresh, TransactionBehavior::Immediate)?;
     let saved = rescue::copy_readable_rows::<S>(home, damaged, &transaction)?;
     if let Some(aside) = aside {
-        repair_record::note_file(&transaction, aside, saved)?;
+        damage::note_file(&transaction, aside, saved)?;
     }
     transaction.commit()?;
     Ok(saved)

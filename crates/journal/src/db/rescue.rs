@@ -8,11 +8,10 @@ use std::path::Path;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Params, Statement, Transaction};
 
-use crate::db::column::{Column, columns};
 use crate::db::connection::read_index;
 use crate::db::damage::{log_length, remove_database};
 use crate::db::log::Log;
-use crate::db::tables::Schema;
+use crate::db::tables::{Column, Schema, columns};
 use crate::home::Home;
 use crate::lock::FileId;
 

@@ -6,11 +6,10 @@
 //! protects nothing once its file was removed. The transaction also deletes the recorded names of files that are gone.
 
 use std::collections::HashSet;
-use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::Path;
-use std::thread;
 use std::time::{Duration, Instant, UNIX_EPOCH};
+use std::{fs, thread};
 
 use ringer_core::message::Agent;
 use ringer_core::{Draft, Kind, Scope, Sender};
@@ -18,17 +17,16 @@ use rusqlite::{OptionalExtension, Transaction};
 use serde::Deserialize;
 
 use super::event::{AgentEvent, InboxRequest, SpooledEvent, VERSION};
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::events::spool::{Entry, LostEvents, SHOWN_FOR, Spool};
-use crate::home::Home;
+use crate::home::{Home, hash};
 use crate::ids::{IdSource, monotonic};
 use crate::journal::agent::apply::EventTime;
 use crate::journal::append;
 use crate::journal::hub_reader::SpoolLock;
 use crate::journal::schema::Journal;
-use crate::runtime_directory::hash;
 use crate::wake::doorbell;
 
 /// How many events are applied in one transaction. Each takes a fraction of a millisecond, during which other writers wait.

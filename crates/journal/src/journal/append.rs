@@ -1,16 +1,16 @@
 //! Appends messages. A message exists once its transaction is committed to disk.
 
-use ringer_core::message::{Tag, part_count};
+use ringer_core::message::{QuestionId, Tag, part_count};
 use ringer_core::{Draft, MessageId, Recipient};
-use rusqlite::Transaction;
+use rusqlite::{Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::error::Error;
 use crate::ids::IdSource;
+use crate::journal::inbox;
 use crate::journal::schema::Journal;
 use crate::journal::sender::SenderClaim;
-use crate::journal::{inbox, row};
 use crate::wake::subscription;
 
 /// A complete message to append. It is the same message whichever process appends it, and however often.
@@ -76,7 +76,7 @@ pub(crate) fn put_with_machine(
     unix_ms: i64,
     machine: Option<&str>,
 ) -> rusqlite::Result<Option<Vec<String>>> {
-    let Some(seq) = row::insert(transaction, draft, id, unix_ms, machine)? else {
+    let Some(seq) = insert(transaction, draft, id, unix_ms, machine)? else {
         return Ok(None);
     };
     // Agents do not read marks.
@@ -93,6 +93,46 @@ pub(crate) fn put_with_machine(
     subscription::doorbells_to_wake(transaction, draft).map(Some)
 }
 
+/// Inserts a message, with its machine unless that is this one. Returns its sequence number, or `None` if the id exists already.
+fn insert(
+    transaction: &Transaction<'_>,
+    draft: &Draft,
+    id: &MessageId,
+    unix_ms: i64,
+    machine: Option<&str>,
+) -> rusqlite::Result<Option<i64>> {
+    let ttl = draft.ttl.map(|ttl| i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX));
+    // Plain data: it cannot fail to be written.
+    let origin = serde_json::to_string(&draft.origin).ok().filter(|origin| origin != "{}");
+    let about = draft.about.as_ref().and_then(|about| serde_json::to_string(about).ok());
+    let inserted = transaction
+        .prepare_cached(
+            "INSERT INTO message (id, ts, scope, sender, kind, recipient, title, subtitle, body, category,
+                                  question_id, key, ttl, origin, about, machine)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+             ON CONFLICT (id) DO NOTHING",
+        )?
+        .execute(params![
+            id.as_str(),
+            unix_ms,
+            draft.scope.as_str(),
+            draft.sender.as_str(),
+            draft.tag.as_str(),
+            draft.recipient.to_string(),
+            draft.title,
+            draft.subtitle,
+            draft.body,
+            draft.category,
+            draft.question_id.as_ref().map(QuestionId::as_str),
+            draft.key,
+            ttl,
+            origin,
+            about,
+            machine,
+        ])?;
+    Ok((inserted == 1).then(|| transaction.last_insert_rowid()))
+}
+
 /// The recipients of a message to all: the live agents of its scope, except the sender and the lead, which reads such messages
 /// by its cursor.
 fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Result<Vec<String>> {
@@ -107,13 +147,15 @@ fn everyone_else(transaction: &Transaction<'_>, draft: &Draft) -> rusqlite::Resu
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use ringer_core::agent::{AgentMachine, AgentTimeouts};
+    use ringer_core::{Scope, Sender};
+
     use super::*;
     use crate::journal::test_journal::{draft, journal};
     use crate::process::ProcessStat;
     use crate::wake::subscription::Topic;
-    use ringer_core::agent::{AgentMachine, AgentTimeouts};
-    use ringer_core::{Scope, Sender};
-    use std::time::Duration;
 
     fn add_agent(journal: &mut Journal, id: &str, worktree: &str, state: &str) {
         let columns =

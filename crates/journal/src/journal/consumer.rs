@@ -7,7 +7,7 @@ use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{OptionalExtension, ToSql, Transaction, ffi, params};
 
 use crate::error::Error;
-use crate::journal::row::COLUMNS;
+use crate::journal::read::COLUMNS;
 use crate::journal::schema::{self, Journal, POSITION};
 
 /// A named reader of the messages of one scope. The lead agent's name is `lead`.

@@ -7,12 +7,12 @@
 use ringer_core::message::{Mark, MarkReach};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::error::Error;
 use crate::journal::consumer::advance;
 use crate::journal::machine_name;
+use crate::journal::read::Cursor;
 use crate::journal::schema::{self, Journal, POSITION, generation};
-use crate::position::Cursor;
 
 /// Scope of the export cursors: all scopes.
 const EVERYWHERE: &str = "*";

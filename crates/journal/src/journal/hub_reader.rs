@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-use crate::db::column::optional_text;
+use crate::db::tables::optional_text;
 use crate::db::write_lock::LockTimeout;
 use crate::error::Error;
 use crate::home::Home;
-use crate::hub_store::store::HubStore;
+use crate::hub_store::HubStore;
 use crate::journal::consumer::advance;
+use crate::journal::read::{CatchUp, Cursor, ReadPosition};
 use crate::journal::schema::{Journal, POSITION};
-use crate::position::{CatchUp, Cursor, ReadPosition};
 use crate::process::started;
 use crate::wake::doorbell::{self, BellLock, Doorbell, LockOwner, Removal};
 

@@ -10,10 +10,10 @@ use std::time::Duration;
 use ringer_core::message::{Agent, MessagePart};
 use rusqlite::{Connection, OptionalExtension, Row, Rows, ToSql, Transaction, params};
 
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::row::{COLUMNS, read};
+use crate::journal::read::{COLUMNS, read_message};
 use crate::journal::schema::Journal;
 use crate::journal::stats::AGENT_NAMED;
 
@@ -384,7 +384,7 @@ fn read_entered(mut rows: Rows<'_>, after: usize) -> rusqlite::Result<Vec<Entere
 /// after it.
 fn read_part(row: &Row<'_>, from: usize) -> rusqlite::Result<Option<MessagePart>> {
     let part = |column: usize| row.get(column).map(|number: u32| number as usize);
-    let Some(message) = read(row)? else { return Ok(None) };
+    let Some(message) = read_message(row)? else { return Ok(None) };
     Ok(Some(MessagePart { message, number: part(from)?, of: part(from + 1)? }))
 }
 

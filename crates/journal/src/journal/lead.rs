@@ -6,7 +6,7 @@ use ringer_core::message::{Agent, part_count};
 use ringer_core::{Message, Scope};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use crate::db::column::optional_text;
+use crate::db::tables::optional_text;
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::consumer::{Consumer, advance_behind};

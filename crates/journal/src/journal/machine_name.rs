@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use ringer_core::Recipient;
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::error::Error;
 use crate::journal::schema::{self, Journal};
 

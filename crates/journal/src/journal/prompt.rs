@@ -12,7 +12,7 @@ use ringer_core::message::{Agent, Mark, MessageId, MessageOrigin, QuestionId, Ta
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 
-use crate::db::column::{optional_text, text};
+use crate::db::tables::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put;

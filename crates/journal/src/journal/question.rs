@@ -8,7 +8,7 @@ use ringer_core::message::{CLOSED_UNANSWERED, Mark, QuestionId, Tag};
 use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 
-use crate::db::column::{optional_text, text};
+use crate::db::tables::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::append::put;

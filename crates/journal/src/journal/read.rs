@@ -1,20 +1,64 @@
-//! Reads and follows the journal.
+//! Reads messages: by position, by id, and with a filter; and follows the journal from a position.
 
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use ringer_core::{Kind, Message, MessageId, Scope};
-use rusqlite::{Connection, ToSql, params};
+use ringer_core::message::{QuestionId, Tag};
+use ringer_core::{Draft, Kind, Message, MessageId, Recipient, Scope, Sender};
+use rusqlite::{Connection, Row, ToSql, params};
 
-use crate::db::column::{optional_text, text};
-use crate::db::repair_record::quarantine_rows;
+use crate::db::damage::quarantine_rows;
+use crate::db::tables::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
-use crate::journal::row::{COLUMNS, has_id, read};
 use crate::journal::schema::{Journal, generation, highest};
-use crate::position::{Age, CatchUp, Cursor, ReadPosition};
 use crate::wake::subscription::Topic;
 use crate::wake::waiter::{OnParentExit, Waiter, WakeReason};
+
+/// The columns of a message, in the order that [`read_message`] expects.
+pub(crate) const COLUMNS: &str = "seq, id, ts, scope, sender, kind, recipient, title, subtitle, body, category, \
+                                  question_id, key, ttl, origin, machine, about";
+
+/// Prefix of the kinds of marks. Unknown marks are of a newer version and are ignored.
+const MARKS: &str = "mark-";
+
+/// Reads a row of [`COLUMNS`]. `None` if its id is damaged, and for a mark that this version does not know.
+///
+/// Other damaged columns are replaced by defaults: a message with a wrong sender is better than none.
+pub(crate) fn read_message(row: &Row<'_>) -> rusqlite::Result<Option<Message>> {
+    let kind = text(row, 5)?;
+    let tag = Tag::named(&kind).or_else(|| (!kind.starts_with(MARKS)).then_some(Tag::Notice(Kind::Status)));
+    let (Some(tag), Ok(id)) = (tag, MessageId::parse(&text(row, 1)?)) else { return Ok(None) };
+    let ttl: Option<i64> = row.get(13)?;
+    Ok(Some(Message {
+        seq: row.get(0)?,
+        id,
+        unix_ms: row.get(2)?,
+        draft: Draft {
+            tag,
+            scope: Scope::new(&text(row, 3)?).unwrap_or_else(|_| Scope::global()),
+            sender: Sender::new(&text(row, 4)?).unwrap_or_else(|_| Sender::system()),
+            recipient: Recipient::parse(&text(row, 6)?).unwrap_or(Recipient::Default),
+            title: optional_text(row, 7)?,
+            subtitle: optional_text(row, 8)?,
+            body: text(row, 9)?,
+            category: optional_text(row, 10)?,
+            question_id: optional_text(row, 11)?.and_then(|id| QuestionId::parse(&id).ok()),
+            key: optional_text(row, 12)?,
+            ttl: ttl.map(|ttl| Duration::from_millis(ttl.try_into().unwrap_or(0))),
+            origin: optional_text(row, 14)?
+                .and_then(|origin| serde_json::from_str(&origin).ok())
+                .unwrap_or_default(),
+            about: optional_text(row, 16)?.and_then(|about| serde_json::from_str(&about).ok()),
+        },
+        machine: optional_text(row, 15)?,
+    }))
+}
+
+/// Returns true if a row of [`COLUMNS`] has a valid id.
+fn has_id(row: &Row<'_>) -> rusqlite::Result<bool> {
+    Ok(MessageId::parse(&text(row, 1)?).is_ok())
+}
 
 /// Selects messages. Unset fields match everything.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +97,7 @@ impl Journal {
             while batch.messages.len() < most
                 && let Some(row) = rows.next()?
             {
-                match read(row)? {
+                match read_message(row)? {
                     Some(message) => batch.messages.push(message),
                     None if has_id(row)? => {}
                     None => batch.unreadable.push(row.get(0)?),
@@ -161,10 +205,80 @@ impl Journal {
                 && let Some(row) = rows.next()?
             {
                 // Skips a damaged row: it must not block the messages after it.
-                messages.extend(read(row)?);
+                messages.extend(read_message(row)?);
             }
             Ok(messages)
         })
+    }
+}
+
+/// A position in a journal file: every message up to it has been processed.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// Generation of the journal file: a random word written when the file was created. `None` if unknown.
+    pub generation: Option<String>,
+    /// Sequence number of the last processed message; 0 before the first.
+    pub seq: i64,
+    /// Id of that message.
+    pub id: Option<String>,
+}
+
+/// How far a reader has read that stores its position outside the journal.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ReadPosition {
+    /// The position.
+    pub cursor: Cursor,
+    /// Set while the reader re-reads a journal that was replaced.
+    pub catch_up: Option<CatchUp>,
+}
+
+/// A re-read from the beginning, because the journal file was replaced by another one or an older copy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CatchUp {
+    /// Id of the newest message processed before. Ids begin with the time, so a message with a lower id was sent earlier. Empty
+    /// if unknown.
+    pub newest: String,
+    /// Highest sequence number when the replacement was noticed. Messages after it are new.
+    pub until: i64,
+}
+
+/// What a reader knows about a message after its position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Age {
+    /// Never processed.
+    New,
+    /// Possibly processed: the reader has to compare ids.
+    MaybeSeen,
+    /// Sent before the newest processed message. A reader that does not know its id missed it.
+    Old,
+}
+
+impl ReadPosition {
+    /// Moves past a processed message.
+    pub fn advance(&mut self, seq: i64, id: &MessageId) {
+        self.cursor.seq = seq;
+        self.cursor.id = Some(id.to_string());
+        self.catch_up.take_if(|catch_up| catch_up.until <= seq);
+    }
+
+    /// Classifies a message after this position.
+    pub fn age(&self, message: &Message) -> Age {
+        match &self.catch_up {
+            Some(catch_up) if message.seq <= catch_up.until => {
+                if *message.id.as_str() <= *catch_up.newest {
+                    Age::Old
+                } else {
+                    Age::MaybeSeen
+                }
+            }
+            _ => Age::New,
+        }
+    }
+
+    /// Id of the newest processed message.
+    pub(crate) fn newest(&self) -> Option<String> {
+        let before = self.catch_up.as_ref().map(|catch_up| catch_up.newest.clone());
+        before.max(self.cursor.id.clone())
     }
 }
 

@@ -19,9 +19,8 @@ use crate::ids::IdSource;
 use crate::journal::append::put_with_machine;
 use crate::journal::export::{self, TeamNote, team_note_of};
 use crate::journal::machine_name;
-use crate::journal::row::{COLUMNS, read};
+use crate::journal::read::{COLUMNS, Cursor, read_message};
 use crate::journal::schema::{self, Journal, highest};
-use crate::position::Cursor;
 use crate::wake::subscription::{Topic, registered_for};
 
 /// Prefix of the notes that map an id on another machine to the id under which the message is stored here.
@@ -153,7 +152,7 @@ impl Journal {
                     break;
                 }
                 // Skips a damaged row: it must not block the messages after it.
-                batch.messages.extend(read(row)?);
+                batch.messages.extend(read_message(row)?);
             }
             Ok(batch)
         })

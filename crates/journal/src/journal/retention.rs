@@ -14,7 +14,7 @@ use ringer_core::{Draft, Kind, MessageId, Recipient, Scope, Sender};
 use rusqlite::{Connection, OptionalExtension, Transaction};
 use serde::{Deserialize, Serialize};
 
-use crate::db::column::text;
+use crate::db::tables::text;
 use crate::error::Error;
 use crate::ids::{IdSource, Uptime};
 use crate::journal::agent::apply::forget_ended_processes;

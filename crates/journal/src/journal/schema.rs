@@ -3,10 +3,9 @@
 
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::column::text;
+use crate::db::damage::REPAIR;
 use crate::db::database::Database;
-use crate::db::repair_record::REPAIR;
-use crate::db::tables::Schema;
+use crate::db::tables::{Schema, text};
 use crate::home::{Home, JOURNAL_FILE};
 use crate::wake::doorbell;
 

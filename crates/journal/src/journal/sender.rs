@@ -12,7 +12,7 @@ use rusqlite::OptionalExtension;
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, SenderError};
-use crate::journal::agent::info::AgentInfo;
+use crate::journal::agent::AgentInfo;
 use crate::journal::schema::Journal;
 use crate::process::{ProcessStat, started};
 

@@ -5,11 +5,10 @@ use std::path::PathBuf;
 use ringer_core::{Message, MessageId, Recipient, Scope};
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
-use crate::db::column::{optional_text, text};
-use crate::db::tables;
+use crate::db::tables::{self, optional_text, text};
 use crate::error::Error;
-use crate::hub_store::store::HubStore;
-use crate::journal::row::COLUMNS;
+use crate::hub_store::HubStore;
+use crate::journal::read::COLUMNS;
 use crate::journal::schema::{Journal, POSITION};
 use crate::wake::doorbell::{self, LockOwner};
 

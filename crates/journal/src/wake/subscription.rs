@@ -4,7 +4,7 @@ use ringer_core::message::{Mark, QuestionId, Tag};
 use ringer_core::{Draft, Recipient, Scope};
 use rusqlite::{Connection, Transaction, params};
 
-use crate::db::column::{optional_text, text};
+use crate::db::tables::{optional_text, text};
 
 /// What a process waits for. Stored as text in the table `waiter`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -150,9 +150,10 @@ pub(crate) fn registered(transaction: &Transaction<'_>) -> rusqlite::Result<Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ringer_core::message::Agent;
     use ringer_core::{Kind, Sender};
+
+    use super::*;
 
     fn draft(sender: &str, recipient: Recipient) -> Draft {
         let mut draft = Draft::new(Scope::global(), Sender::new(sender).unwrap(), Kind::Status, "x").unwrap();

@@ -11,9 +11,9 @@ use ringer_core::message::{About, Agent, EPISODE_KEY_PREFIX, Mark, QuestionId, T
 use ringer_core::{Draft, Kind, MessageId, Scope};
 use rusqlite::{Connection, OptionalExtension, Transaction, params};
 
-use crate::db::column::{optional_text, text};
+use crate::db::tables::{optional_text, text};
 use crate::ids::IdSource;
-use crate::journal::agent::info::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
+use crate::journal::agent::{AGENT_INFO, AgentInfo, AgentUpdate, agent_info};
 use crate::journal::append::put;
 use crate::journal::prompt;
 use crate::process::started;

@@ -8,8 +8,8 @@ use ringer_core::message::{Agent, SessionNonce};
 use rusqlite::{Connection, OptionalExtension};
 
 use super::apply::{apply_signals, row, save_machine};
-use super::info::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
-use crate::db::column::{optional_text, text};
+use super::{AGENT_INFO, AgentChange, AgentInfo, AgentUpdate, agent_info};
+use crate::db::tables::{optional_text, text};
 use crate::error::Error;
 use crate::ids::IdSource;
 use crate::journal::inbox::{self, InboxUpdate};
@@ -172,21 +172,6 @@ impl Journal {
             (agent_info, state)
         });
         Ok(LiveAgents { agents: agents.collect(), deadline })
-    }
-
-    /// Counts a blocked stop, or resets the count. Returns the count.
-    pub fn count_block(&mut self, agent: &Agent, blocked: bool) -> Result<i64, Error> {
-        self.write(|transaction| {
-            let change = if blocked { "blocks + 1" } else { "0" };
-            transaction
-                .prepare(&format!("UPDATE agent SET blocks = {change} WHERE id = ?1"))?
-                .execute([agent.as_str()])?;
-            let count: Option<i64> = transaction
-                .prepare("SELECT blocks FROM agent WHERE id = ?1")?
-                .query_row([agent.as_str()], |row| row.get(0))
-                .optional()?;
-            Ok(count.unwrap_or(0))
-        })
     }
 
     /// The nonce that marks an agent's notifications as genuine to its session; `None` if the session has none.

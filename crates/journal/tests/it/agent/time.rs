@@ -175,25 +175,6 @@ fn on_a_surface_is_the_living_agent_that_was_seen_there_last() {
 }
 
 #[test]
-fn blocked_stops_are_counted_in_a_row() {
-    let test = TestHome::new();
-    let mut journal = test.open();
-    for id in ["a", "b"] {
-        JournalAt::at(&mut journal, 0).working(&agent_info(id));
-    }
-    assert_eq!(journal.blocks(&agent("a")).unwrap(), 0);
-    assert_eq!([1, 2, 3].map(|_| journal.count_block(&agent("a"), true).unwrap()), [1, 2, 3]);
-    JournalAt::at(&mut journal, 90).working(&agent_info("a"));
-    assert_eq!((journal.blocks(&agent("a")).unwrap(), journal.blocks(&agent("b")).unwrap()), (3, 0));
-    assert_eq!(journal.count_block(&agent("a"), false).unwrap(), 0);
-    assert_eq!(journal.count_block(&agent("a"), true).unwrap(), 1);
-    assert_eq!(
-        (journal.count_block(&agent("nobody"), true).unwrap(), journal.blocks(&agent("nobody")).unwrap()),
-        (0, 0)
-    );
-}
-
-#[test]
 fn an_agent_that_was_known_by_its_terminal_is_known_to_report_by_hooks_from_then_on() {
     let test = TestHome::new();
     let mut journal = test.open();
