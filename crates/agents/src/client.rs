@@ -22,14 +22,11 @@
 //! text is kept up to [`MAX_KEPT`] bytes, a line for a person up to [`MAX_LINE`] characters.
 
 mod adapter;
-#[cfg(test)]
-mod answer_tests;
 mod claude;
-mod codex;
+pub(crate) mod codex;
 mod copilot;
 mod cursor;
 mod gemini;
-mod hookless;
 mod input;
 mod json;
 mod opencode;
@@ -37,9 +34,8 @@ mod prompt;
 mod reply;
 mod report;
 mod request;
-mod session_file;
 mod settings;
-mod status;
+mod status_line;
 mod text;
 
 use std::fmt;
@@ -52,23 +48,21 @@ use ringer_core::message::{Agent, InvalidName};
 use adapter::Adapter;
 use prompt::TeeReader;
 
-pub(crate) use adapter::PushMethod;
+pub(crate) use adapter::{
+    PushMethod, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
+};
 pub(crate) use claude::DENIED;
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER, is_allowed_sequence};
 pub use codex::NOTIFY as CODEX_NOTIFY;
-pub(crate) use codex::prompt as codex_prompt;
 pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use prompt::{BEFORE_REASON, PromptHooks, ReadResults};
 pub use reply::HookReply;
 pub use report::{HookPoint, HookReport, ToolCall, WAITING};
 pub use request::MAX_LINE;
-pub(crate) use session_file::{
-    ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
-};
 pub use settings::{ClientPaths, Format, McpForm};
 pub(crate) use settings::{FilePlace, HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
-pub use status::StatusLine;
+pub use status_line::StatusLine;
 
 /// How many characters of a session's id are in the agent's id.
 const ID_LENGTH: usize = 8;
@@ -152,8 +146,8 @@ impl Client {
             Self::Opencode => &opencode::ADAPTER,
             Self::Cursor => &cursor::ADAPTER,
             Self::Copilot => &copilot::ADAPTER,
-            Self::Aider => &hookless::AIDER,
-            Self::Vscode => &hookless::VSCODE,
+            Self::Aider => &adapter::AIDER,
+            Self::Vscode => &adapter::VSCODE,
         }
     }
 }
@@ -289,5 +283,86 @@ mod tests {
         check(Client::Cursor, "cdefee2d-2727-4b73-bf77-d9d830f31d2a", Some("cursor-30f31d2a"));
         check(Client::Gemini, "../../\n\u{e4}", None);
         check(Client::Gemini, "", None);
+    }
+
+    #[track_caller]
+    fn check_answer(client: Client, event: &str, reply: &HookReply, expected: &str) {
+        assert_eq!(answer(client, event, reply).unwrap_or_default(), expected);
+    }
+
+    #[test]
+    fn a_reason_to_go_on() {
+        let reply = HookReply::with_stop_reason("look");
+        check_answer(Client::Claude, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
+        check_answer(Client::Codex, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
+        check_answer(Client::Gemini, "AfterAgent", &reply, r#"{"decision":"deny","reason":"look"}"#);
+        check_answer(Client::Opencode, "session.idle", &reply, r#"{"prompt":"look"}"#);
+        check_answer(Client::Cursor, "stop", &reply, r#"{"followup_message":"look"}"#);
+        check_answer(Client::Copilot, "agentStop", &reply, r#"{"decision":"block","reason":"look"}"#);
+        // In Codex it would take the place of the tool's output.
+        for client in Client::ALL {
+            for event in
+                ["PostToolUse", "AfterTool", "tool.execute.after", "postToolUse", "SubagentStop", "notify"]
+            {
+                check_answer(client, event, &reply, "");
+            }
+        }
+    }
+
+    #[test]
+    fn a_session_begins_with_instructions_and_what_waits() {
+        let reply = HookReply { session_context: Some("listen".into()), ..HookReply::with_context("hello") };
+        let expected = |context: &str| {
+            let start = r#"{"hookSpecificOutput":{"hookEventName":"SessionStart","additionalContext":""#;
+            format!("{start}{context}\"}}}}")
+        };
+        for client in [Client::Claude, Client::Codex, Client::Gemini] {
+            check_answer(client, "SessionStart", &reply, &expected("listen\\n\\nhello"));
+            check_answer(client, "SessionStart", &HookReply::with_context("hello"), &expected("hello"));
+        }
+        check_answer(Client::Opencode, "session.created", &reply, "");
+        check_answer(Client::Opencode, "session.context", &reply, r#"{"system":"listen\n\nhello"}"#);
+        check_answer(Client::Cursor, "sessionStart", &reply, r#"{"additional_context":"listen\n\nhello"}"#);
+        check_answer(Client::Copilot, "sessionStart", &reply, r#"{"additionalContext":"listen\n\nhello"}"#);
+    }
+
+    #[test]
+    fn a_terminal_sequence_goes_through_claude_code_only_and_only_a_harmless_one() {
+        let reply =
+            |sequence: &str| HookReply { terminal_sequence: Some(sequence.into()), ..HookReply::default() };
+        let bell = reply("\x1b]9;done\x07");
+        check_answer(Client::Claude, "Stop", &bell, "{\"terminalSequence\":\"\\u001b]9;done\\u0007\"}");
+        check_answer(Client::Claude, "Stop", &reply("\x1b[2J"), "");
+        for client in Client::ALL.into_iter().filter(|client| *client != Client::Claude) {
+            for event in ["Stop", "stop", "agentStop"] {
+                check_answer(client, event, &bell, "");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_to_say_is_not_a_byte() {
+        let blank = HookReply {
+            context: Some(" \n".into()),
+            stop_reason: Some(String::new()),
+            terminal_sequence: Some(String::new()),
+            session_context: Some(String::new()),
+        };
+        for client in Client::ALL {
+            for event in [
+                "Stop",
+                "PostToolUse",
+                "SessionStart",
+                "AfterAgent",
+                "session.idle",
+                "stop",
+                "agentStop",
+                "",
+                "x",
+            ] {
+                check_answer(client, event, &HookReply::default(), "");
+                check_answer(client, event, &blank, "");
+            }
+        }
     }
 }

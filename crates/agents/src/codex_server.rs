@@ -7,7 +7,6 @@
 
 mod connection;
 mod conversation;
-mod patches;
 mod request;
 #[cfg(test)]
 mod tests;
@@ -19,6 +18,7 @@ use ringer_core::agent::{Answer, Prompt, PromptContent};
 
 use crate::client::{Client, ClientPaths};
 use crate::sessions;
+
 use connection::Connection;
 use conversation::{Conversation, Outcome, Purpose, Reaction};
 
@@ -93,7 +93,7 @@ fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Ou
     let socket = directory(paths).join("app-server-control/app-server-control.sock");
     let find_patch = |call_id: &str| {
         let log = sessions::find_log(&directory(paths).join("sessions"), thread_id)?;
-        patches::find_patch(&log, call_id)
+        request::find_patch(&log, call_id)
     };
     let mut deadline = Instant::now() + TIME_TO_FIND;
     let mut connection = Connection::open(&socket, deadline)?;

@@ -19,14 +19,13 @@ use ringer_journal::{
     run_different_programs, spool_event,
 };
 
-pub use crate::hook_context::{HookContext, HookError, HookOutcome};
-
-use crate::bootstrap;
 use crate::client::{
     self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
 };
 use crate::sessions::find_session;
 use crate::waiting_hook::{WaitingHook, wait_while_idle};
+
+pub use crate::hook_context::{HookContext, HookError, HookOutcome};
 
 /// How many times in a row a stop may be blocked. More would be a loop.
 pub const MAX_BLOCKS: i64 = 3;
@@ -402,7 +401,7 @@ impl Call<'_> {
         let begins = self.report.hook_point == HookPoint::SessionStarts && !self.report.subagent;
         let context = begins.then(|| {
             let about = nonce.map(system_prompt);
-            let instructions = is_lead.then(|| bootstrap::instructions(&self.agent));
+            let instructions = is_lead.then(|| lead_instructions(&self.agent));
             [about, instructions].into_iter().flatten().collect::<Vec<_>>().join("\n\n")
         });
         let reply = reply(self.report.hook_point, &self.claimed_injections(claimed), nonce, context);
@@ -492,10 +491,33 @@ fn shows_prompt(client: Client, paths: &ClientPaths, session_id: &str) -> bool {
     }
 }
 
+/// Tells the lead to keep one listener running, and what to do for each kind of message.
+pub fn lead_instructions(agent: &Agent) -> String {
+    format!(
+        "You are the lead agent of this repository in Ringer, as {agent}. Other agents that work here report to you.\n\
+         \n\
+         Start `ringer listen --timeout 300` in the background now, and keep exactly one running. It waits without using \
+         anything, prints what arrives as JSON lines (ts, from, type, msg, question_id, id) and exits. When it exits, deal \
+         with what it printed, then start it again; also after an empty timeout.\n\
+         \n\
+         What to do for each type:\n\
+         - complete: review the work, then merge it or send it back with what is missing.\n\
+         - waiting: look at what the agent needs and instruct it: `ringer notify --to AGENT \"…\"`.\n\
+         - question: answer it, `ringer acknowledge QUESTION_ID \"the answer\"`; ask the person if you cannot.\n\
+         - stuck: investigate why it has shown no sign of life.\n\
+         - error: find out what failed and restart the agent if that helps.\n\
+         - status: take note.\n\
+         \n\
+         `ringer status` shows the agents and their states. Nothing is lost while you are not listening.",
+        agent = agent.as_str()
+    )
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::fs;
+
+    use super::*;
 
     const SESSION: &str = "6be1e699-d2b2";
 
@@ -524,5 +546,14 @@ mod tests {
         let asks = std::thread::spawn(move || shows_prompt(Client::Claude, &paths, SESSION));
         write(&directory, "waiting");
         assert!(asks.join().unwrap());
+    }
+
+    #[test]
+    fn every_kind_has_its_line() {
+        let text = lead_instructions(&Agent::new("claude-1").unwrap());
+        for kind in ringer_core::Kind::all() {
+            assert!(text.contains(&format!("- {kind}: ")), "{kind}");
+        }
+        assert!(text.contains("ringer listen --timeout 300") && text.contains("exactly one"));
     }
 }

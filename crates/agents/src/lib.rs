@@ -8,7 +8,6 @@
 //! - [`sessions`]: session state that no hook reports, such as interruptions, read from the client's files.
 //! - [`unhooked`]: the same for clients whose hooks are not set up.
 //! - [`answering`]: answers an agent's prompt and checks that the client took the answer.
-//! - [`bootstrap`]: instructions that a lead agent gets when its session starts.
 //!
 //! ```
 //! use ringer_agents::client::{Client, read_bytes};
@@ -28,7 +27,7 @@
 //! # Inside
 //!
 //! `client` is pure: each client is an `Adapter` in one file there, which reads a hook's input and writes its output. `hook` is one call
-//! from input to answer; `waiting_hook` sleeps beside an open dialog and `idle_hook` while a session is idle. `answering` gives an answer
+//! from input to answer; `waiting_hook` sleeps beside an open dialog, or while a session is idle. `answering` gives an answer
 //! and finds out whether it was taken. `setup` plans and splices clients' settings. `codex_server` speaks with Codex's own server;
 //! `sessions` reads what clients write about their sessions where no hook reports it.
 
@@ -36,13 +35,11 @@
 
 pub mod account;
 pub mod answering;
-pub mod bootstrap;
 pub mod client;
 pub mod codex_server;
 pub mod hook;
 mod hook_context;
 pub mod push;
-mod session_watch;
 pub mod sessions;
 pub mod setup;
 pub mod unhooked;

@@ -32,9 +32,7 @@
 
 mod aider_conf;
 mod apply;
-mod backup;
 mod codex_toml;
-mod dialect;
 mod entries;
 mod error;
 mod files;
@@ -42,22 +40,19 @@ mod find;
 mod hooks;
 mod jsonc;
 mod mcp;
-mod obstacle;
 mod plan;
 mod record;
 mod splice;
 
 pub use crate::client::{Client, ClientPaths, Format, McpForm};
-pub use apply::{ApplyResult, MAX_BACKUPS, apply, apply_with_observer};
-pub use backup::{BackupTime, backups};
-pub(crate) use dialect::Dialect;
+pub use apply::{ApplyResult, BackupTime, MAX_BACKUPS, apply, apply_with_observer, backups};
 pub use entries::{Entries, RingerProgram};
 pub use error::{Obstacle, ObstacleKind, SetupError, SetupNote};
 pub use files::{MAX_FILE, OriginalContent, Step};
-pub use find::{DetectedClient, SetupScope, Target, find};
+pub use find::{DetectedClient, SetupScope, Target, find, obstacles};
+pub(crate) use jsonc::Dialect;
 pub use jsonc::JsoncError;
 pub use mcp::has_mcp_server;
-pub use obstacle::obstacles;
 pub use plan::{
     CurrentFile, FileChange, FileHistory, Plan, SetupAction, plan, read_files, removals_elsewhere,
 };

@@ -1,12 +1,16 @@
-//! The differences between clients. A new client needs a file with an [`Adapter`], a [`Client`](super::Client), an entry in
-//! `Client::ALL` and a line in `adapter()`.
+//! The differences between clients, and the clients without hooks. A new client needs a file with an [`Adapter`], a
+//! [`Client`](super::Client), an entry in `Client::ALL` and a line in `adapter()`.
+
+use std::path::PathBuf;
+
+use ringer_core::agent::BlockedOn;
 
 use super::input::HookInput;
 use super::prompt::PromptHooks;
 use super::reply::HookReply;
 use super::report::HookReport;
-use super::session_file::SessionFiles;
 use super::settings::ClientSettings;
+use crate::client::settings::{FilePlace, Format, McpForm, SettingsFile};
 
 /// One client: its properties, and the functions that read and answer its hooks.
 #[derive(Debug)]
@@ -91,4 +95,125 @@ pub(crate) enum PushMethod {
         /// Builds its arguments from the session's id and the text. The first is the subcommand.
         arguments: for<'a> fn(session_id: &'a str, text: &'a str) -> Vec<&'a str>,
     },
+}
+
+/// aider runs one command when it waits, and that command is `ringer notify`.
+pub(super) const AIDER: Adapter = Adapter::without_hooks(
+    "aider",
+    "aider",
+    &["aider"],
+    "aider takes no messages",
+    ClientSettings {
+        // Its private files are here; its settings file is beside it.
+        user_directory: |paths| paths.home.join(".aider"),
+        project_directory: ".aider",
+        files: &[SettingsFile {
+            place: FilePlace::Beside,
+            ..SettingsFile::new(".aider.conf.yml", Format::AiderConf)
+        }],
+        hooks: None,
+        own_popups: None,
+    },
+);
+
+/// VS Code only has MCP servers. The form of the file is from "MCP configuration reference" (code.visualstudio.com/docs, a copy
+/// of 2026); its place is from the instructions of other projects.
+pub(super) const VSCODE: Adapter = Adapter::without_hooks(
+    "vscode",
+    "VS Code",
+    &["code"],
+    "VS Code takes no messages",
+    ClientSettings {
+        user_directory: |paths| {
+            let directory = if cfg!(target_os = "macos") {
+                paths.home.join("Library/Application Support")
+            } else {
+                paths.named_or_home(paths.config_home.as_ref(), ".config")
+            };
+            directory.join("Code/User")
+        },
+        project_directory: ".vscode",
+        files: &[SettingsFile::with_mcp_servers(
+            "mcp.json",
+            McpForm::Command { servers: "servers", has_type: true },
+        )],
+        hooks: None,
+        own_popups: None,
+    },
+);
+
+/// The form of a client's session files, below the person's settings directory.
+#[derive(Debug)]
+pub(crate) enum SessionFiles {
+    /// A small file for each running session, which is rewritten on every change.
+    StatusFiles {
+        directory: &'static str,
+        read: ReadSession,
+        /// The messages of the sessions.
+        transcripts: Transcripts,
+    },
+    /// A log for each session with a line for each event, in a directory for each day: `sessions/2026/11/16`.
+    Logs {
+        /// The directory that contains the years.
+        directory: &'static str,
+        /// Reads a line. `None` if it does not change what the session does.
+        read: fn(&[u8]) -> Option<SessionStatus>,
+    },
+}
+
+/// Files `SESSION.jsonl` with a line for each message, in a directory for each project.
+#[derive(Debug)]
+pub(crate) struct Transcripts {
+    /// The directory that contains the projects.
+    pub(crate) directory: &'static str,
+    /// Reads a line. `None` if it is not a message of the session itself.
+    pub(crate) read: fn(&[u8]) -> Option<TurnEnd>,
+}
+
+/// How a turn ended if this line is its last message.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum TurnEnd {
+    /// The turn completed with this message.
+    Complete(String),
+    /// The turn failed with this error.
+    Failed(String),
+    /// The turn should have continued.
+    Interrupted,
+}
+
+/// Reads a session file.
+pub(crate) type ReadSession = fn(&[u8]) -> Option<SessionFile>;
+
+/// The content of a session file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionFile {
+    pub(crate) session_id: String,
+    /// The socket that accepts messages for the session.
+    pub(crate) socket: Option<PathBuf>,
+    pub(crate) cwd: Option<String>,
+    pub(crate) status: Option<SessionStatus>,
+}
+
+/// What a session does, according to its client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SessionStatus {
+    pub(crate) activity: SessionActivity,
+    /// Start of the activity, in milliseconds since 1970.
+    pub(crate) since_ms: i64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SessionActivity {
+    /// A turn is running, and no prompt is shown.
+    Busy,
+    /// A prompt is shown that needs this.
+    Waiting(Option<BlockedOn>),
+    /// The session waits for its next prompt: its turn completed or was interrupted.
+    Idle,
+    /// The person interrupted the turn.
+    Interrupted,
+    /// The turn ended with this error.
+    Failed(String),
+    /// Something that hooks report as well.
+    Other,
 }

@@ -3,11 +3,13 @@
 //! The plugin passes the event as opencode sent it (`{"type", "properties"}`), or the input of a `tool.execute` hook. It adds
 //! `cwd`, `parentID` for the session of a subagent, `last_assistant_message` if known, and `ends_with_turn` if the process ends
 //! with the turn. Written from the types of opencode 1.18, and run with 1.18.33.
+//!
+//! The plugin also reports dialogs and passes on the answers to them. A dialog stays open meanwhile, and the first reply counts.
 
-mod prompt;
-
-use ringer_core::agent::{AgentState, Authority, BlockedOn};
-use serde::Serialize;
+use ringer_core::agent::{AgentState, Answer, AnswerMethod, Authority, BlockedOn, PromptContent};
+use ringer_term::escape_json;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use super::adapter::{Adapter, PushMethod};
 use super::input::HookInput;
@@ -16,6 +18,7 @@ use super::reply::{HookReply, to_json};
 use super::report::{HookPoint, HookReport};
 use super::request;
 use super::settings::{ClientSettings, Format, McpForm, SettingsFile};
+use crate::client::prompt::{AnswerEvents, PromptHooks, permission_request, questions};
 
 /// The members that may have the session's id.
 const SESSION: [&str; 6] = [
@@ -40,7 +43,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
     sessions: None,
-    prompts: Some(prompt::PROMPTS),
+    prompts: Some(PROMPTS),
     push: PushMethod::WaitingHook,
     settings: ClientSettings {
         user_directory: |paths| paths.named_or_home(paths.config_home.as_ref(), ".config").join("opencode"),
@@ -205,11 +208,77 @@ fn answer(event: &str, reply: &HookReply) -> Output {
     }
 }
 
+/// How long `always` lasts, according to the documentation.
+const ALWAYS: &str = "for the rest of this opencode session";
+
+pub(crate) const PROMPTS: PromptHooks = PromptHooks {
+    events: &["permission.asked", "question.asked"],
+    method: AnswerMethod::WaitingHook,
+    waiting_events: &["permission.waiting", "question.waiting"],
+    read: read_prompt,
+    output: prompt_output,
+    results: None,
+    answer_events: Some(AnswerEvents {
+        events: &["permission.replied", "question.replied", "question.rejected"],
+        read: read_answer_event,
+    }),
+    unattended: None,
+};
+
+fn read_prompt(event: &str, input: &serde_json::Value) -> Option<PromptContent> {
+    let asked = input.get("properties")?;
+    if event == "question.asked" {
+        return questions(asked, "multiple", |question| {
+            question.get("custom") != Some(&serde_json::Value::Bool(false))
+        });
+    }
+    let tool = asked.get("permission")?.as_str()?;
+    let words = |key: &str| {
+        let list = asked.get(key).and_then(serde_json::Value::as_array).into_iter().flatten();
+        list.filter_map(serde_json::Value::as_str).map(str::to_owned).collect::<Vec<String>>()
+    };
+    let always = words("always").iter().map(|pattern| format!("{tool}: {pattern}, {ALWAYS}")).collect();
+    let metadata =
+        asked.get("metadata").filter(|metadata| metadata.as_object().is_some_and(|all| !all.is_empty()));
+    let patterns = json!({ "command": words("patterns").join("\n") });
+    Some(PromptContent::Permission(permission_request(tool, metadata.unwrap_or(&patterns), always)))
+}
+
+/// The body of the reply, under the kind of the dialog.
+fn prompt_output(event: &str, _input: &serde_json::Value, answer: &Answer) -> Option<String> {
+    let permission = |reply: &str| json!({ "permission": { "reply": reply } });
+    let output = match (event, answer) {
+        ("permission.waiting", Answer::Allow) => permission("once"),
+        ("permission.waiting", Answer::AllowAlways) => permission("always"),
+        ("permission.waiting", Answer::Deny { reason: None }) => permission("reject"),
+        ("permission.waiting", Answer::Deny { reason: Some(reason) }) => {
+            json!({ "permission": { "reply": "reject", "message": reason } })
+        }
+        ("question.waiting", Answer::Choices(choices)) => json!({ "question": { "answers": choices } }),
+        _ => return None,
+    };
+    Some(escape_json(&output.to_string()).into_owned())
+}
+
+fn read_answer_event(event: &str, input: &serde_json::Value) -> Option<Answer> {
+    let replied = input.get("properties")?;
+    match (event, replied.get("reply").and_then(serde_json::Value::as_str)) {
+        ("permission.replied", Some("once")) => Some(Answer::Allow),
+        ("permission.replied", Some("always")) => Some(Answer::AllowAlways),
+        ("permission.replied", Some("reject")) | ("question.rejected", _) => {
+            Some(Answer::Deny { reason: None })
+        }
+        ("question.replied", _) => Some(Answer::Choices(Vec::deserialize(replied.get("answers")?).ok()?)),
+        _ => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use ringer_core::agent::SignalContent;
     use serde_json::json;
+
+    use super::*;
 
     fn report(event: &str, input: &serde_json::Value) -> HookReport {
         read(event, &HookInput::read(input.to_string().as_bytes()).unwrap())
@@ -305,5 +374,65 @@ mod tests {
         assert_eq!((child.subagent, child.hook_point), (true, HookPoint::Other));
         assert_eq!(child.session_id.as_deref(), Some("p"));
         assert_eq!(child.signals[0].content, SignalContent::Alive);
+    }
+
+    #[test]
+    fn a_permission_and_its_replies() {
+        let input = json!({ "properties": { "id": "per_1", "permission": "bash", "patterns": ["touch a"],
+            "metadata": { "command": "touch a" }, "always": ["touch *"] } });
+        let Some(PromptContent::Permission(request)) = read_prompt("permission.asked", &input) else {
+            panic!("one")
+        };
+        assert_eq!((request.tool.as_str(), request.request.as_str()), ("bash", "touch a"));
+        assert_eq!(request.always, ["bash: touch *, for the rest of this opencode session"]);
+        let reply = |answer: &Answer| -> serde_json::Value {
+            serde_json::from_str(&prompt_output("permission.waiting", &input, answer).unwrap()).unwrap()
+        };
+        assert_eq!(reply(&Answer::Allow), json!({"permission": {"reply": "once"}}));
+        assert_eq!(reply(&Answer::AllowAlways), json!({"permission": {"reply": "always"}}));
+        let deny = Answer::Deny { reason: Some("use mkdir".into()) };
+        assert_eq!(reply(&deny), json!({"permission": {"reply": "reject", "message": "use mkdir"}}));
+        assert_eq!(prompt_output("permission.waiting", &input, &Answer::Choices(Vec::new())), None);
+    }
+
+    #[test]
+    fn the_answer_that_was_taken_is_told() {
+        fn check(event: &str, properties: &serde_json::Value, expect: Option<&Answer>) {
+            assert_eq!(
+                read_answer_event(event, &json!({ "properties": properties })).as_ref(),
+                expect,
+                "{event} {properties}"
+            );
+        }
+        let refused = Answer::Deny { reason: None };
+        check("permission.replied", &json!({ "requestID": "per_1", "reply": "once" }), Some(&Answer::Allow));
+        check("permission.replied", &json!({ "reply": "always" }), Some(&Answer::AllowAlways));
+        check("permission.replied", &json!({ "reply": "reject" }), Some(&refused));
+        check("permission.replied", &json!({ "reply": "perhaps" }), None);
+        check("permission.replied", &json!({}), None);
+        let chosen = Answer::Choices(vec![vec!["Beta".to_owned()]]);
+        check("question.replied", &json!({ "answers": [["Beta"]] }), Some(&chosen));
+        check("question.replied", &json!({ "answers": "Beta" }), None);
+        check("question.rejected", &json!({ "requestID": "que_1" }), Some(&refused));
+    }
+
+    #[test]
+    fn without_metadata_the_patterns_are_what_is_asked_for() {
+        let input = json!({ "properties": { "permission": "external_directory", "patterns": ["/a/*", "/b/*"], "metadata": {} } });
+        let Some(PromptContent::Permission(request)) = read_prompt("permission.asked", &input) else {
+            panic!("one")
+        };
+        assert_eq!((request.request.as_str(), request.whole), ("/a/*\n/b/*", true));
+        assert!(request.always.is_empty());
+    }
+
+    #[test]
+    fn a_question_and_its_reply() {
+        let input = json!({ "properties": { "id": "que_1", "questions": [
+            { "question": "Which one?", "options": [{ "label": "Alpha", "description": "a" }, { "label": "Beta" }] }] } });
+        let prompt = read_prompt("question.asked", &input).unwrap();
+        let answer = prompt.read_answer(&["2"]).unwrap();
+        let output = prompt_output("question.waiting", &input, &answer).unwrap();
+        assert_eq!(output, r#"{"question":{"answers":[["Beta"]]}}"#);
     }
 }

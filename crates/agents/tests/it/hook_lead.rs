@@ -2,8 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests, outside any test function")]
 
-use ringer_agents::bootstrap::instructions;
 use ringer_agents::client::{CLAUDE_CONTEXT_LIMIT, Client};
+use ringer_agents::hook::lead_instructions;
 use ringer_core::message::{Agent, MAX_BODY};
 use ringer_core::{Message, Recipient, Scope};
 use ringer_journal::{Consumer, Error, ListenOutcome, Listener, OnParentExit};
@@ -48,14 +48,14 @@ fn the_first_session_is_told_to_listen_and_the_second_is_not() {
     let environment = TestEnvironment::new();
     assert_eq!(environment.play("claude_SessionStart"), "", "no lead was asked for");
     environment.journal().want_lead(&Scope::global(), true).unwrap();
-    assert_eq!(entered(&environment.play("claude_SessionStart")), instructions(&agent()));
+    assert_eq!(entered(&environment.play("claude_SessionStart")), lead_instructions(&agent()));
     assert_eq!(environment.play_in(OTHER, "claude_SessionStart"), "");
     assert_eq!(lead_of(&environment).as_deref(), Some(AGENT));
     // After a compaction the model has forgotten the instructions.
     let mut compacted = recorded("claude_SessionStart", SESSION);
     compacted["source"] = json!("compact");
     let answer = environment.call(Client::Claude, "SessionStart", &compacted);
-    assert_eq!(entered(&answer), instructions(&agent()));
+    assert_eq!(entered(&answer), lead_instructions(&agent()));
     environment.journal().want_lead(&Scope::global(), false).unwrap();
     assert_eq!(environment.play("claude_SessionStart"), "");
 }
@@ -66,7 +66,7 @@ fn when_the_lead_has_gone_the_next_session_takes_its_place() {
     environment.play("claude_Stop");
     environment.play("claude_SessionEnd");
     let other = Agent::new("claude-77777777").unwrap();
-    assert_eq!(entered(&environment.play_in(OTHER, "claude_SessionStart")), instructions(&other));
+    assert_eq!(entered(&environment.play_in(OTHER, "claude_SessionStart")), lead_instructions(&other));
     assert_eq!(lead_of(&environment).as_deref(), Some(other.as_str()));
     assert_eq!(environment.play("claude_SessionStart"), "", "the old one comes back as one of many");
 }

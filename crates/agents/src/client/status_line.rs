@@ -88,8 +88,9 @@ fn words(all: impl Iterator<Item = String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use serde_json::json;
+
+    use super::*;
 
     fn limits(five_hour: f64, week: f64) -> StatusLine {
         StatusLine::read(&json!({"rate_limits": {
