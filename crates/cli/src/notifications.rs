@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ringer_core::attention::{NotificationStore, Record};
-use ringer_core::message::{MessageId, Named, ShortIds, ShownKind};
+use ringer_core::message::{IdMatch, MessageId, ShortIds, ShownKind};
 use ringer_hub::{Clock, OfflineHub, view};
 use ringer_journal::Journal;
 use ringer_term::sanitise_line;
@@ -88,9 +88,9 @@ pub(crate) fn named(
     clock: &Clock,
 ) -> Result<Option<MessageId>, Failure> {
     match list.named(text) {
-        Named::One(id) => Ok(Some(id)),
-        Named::Unknown => Ok(None),
-        Named::Several(ids) => {
+        IdMatch::One(id) => Ok(Some(id)),
+        IdMatch::Unknown => Ok(None),
+        IdMatch::Several(ids) => {
             let what = format!("{text:?} fits {} notifications", ids.len());
             let matches = ids.iter().filter_map(|id| list.get(id)).take(10);
             let matches: Vec<Value> = matches.map(|record| view(list, record, clock)).collect();

@@ -3,11 +3,9 @@
 mod machine;
 mod messages;
 mod notice;
-mod open_notices;
 mod popup_answers;
 mod prompt;
 mod signal;
-mod unattended;
 
 pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};

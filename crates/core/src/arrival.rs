@@ -7,7 +7,7 @@ mod queue;
 mod surfaces;
 
 pub(crate) use duplicate::{DUPLICATE_WINDOW, DuplicateVerdict, DuplicateWindow, EventReport};
-pub(crate) use listing_limit::ListingLimit;
-pub(crate) use queue::{Arrival, ArrivalQueue, Coalesce, Displaced, Fence};
+pub(crate) use listing_limit::{MAX_MACHINES, UPDATE_EVERY, UnlistedCount, UnlistedMessages, unlisted_text};
+pub(crate) use queue::{Arrival, ArrivalQueue, Coalesce, DropReason, Fence};
 pub use surfaces::Caller;
 pub(crate) use surfaces::{MAX_SURFACES, SurfaceRegistry};

@@ -73,7 +73,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! Before that, the server has to pass six checks: see [`check_gates`], and [`servers_to_unregister`] for policy changes.
+//! Before that, the server has to pass six checks: see [`check_gates`].
 //!
 //! # What it never does
 //!
@@ -99,10 +99,8 @@ mod injection;
 mod injection_budget;
 mod pairing;
 mod permission;
-mod rate;
 mod source;
 mod synthetic_pair;
-mod wrap;
 
 pub use augment::{CallId, ReadBlock, ToolOutcome, ToolResult, augment, blocks, render};
 pub use block::{Charset, MAX_LINES, MIN_FRAME, NotificationBlock};
@@ -113,12 +111,12 @@ pub use collapse::{
 };
 pub use error::Error;
 pub use escape::{escape_attribute, escape_tags, escape_text};
-pub use gate::{
-    Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, Plugin, check_gates,
-    servers_to_unregister,
-};
+pub use gate::{Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, Plugin, check_gates};
 pub use injection::Injection;
-pub use injection_budget::{CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, SelectedBlock};
+pub use injection_budget::{
+    CLAUDE_CODE_MAX_BYTES, DEFAULT_MAX_PENDING, InjectionBudget, MAX_RATE, MAX_SOURCES, Rate, RateTracker,
+    SelectedBlock,
+};
 pub use pairing::{
     Access, AdmittedSender, Allowlist, CODE_LIFETIME, MAX_ALLOWED, MAX_PAIRINGS, Operator, PairingCode,
     WaitingSender,
@@ -126,7 +124,6 @@ pub use pairing::{
 pub use permission::{
     MAX_OPEN_REQUESTS, PermissionRelay, PermissionRequestId, PermissionVerdict, RelayedMessage, parse_answer,
 };
-pub use rate::{MAX_RATE, MAX_SOURCES, Rate, RateTracker};
 pub use source::{InjectionSource, McpServer};
 pub use synthetic_pair::{
     NOTIFICATION_TOOL, NoArguments, SyntheticPair, ToolCall, ToolDefinition, system_prompt,

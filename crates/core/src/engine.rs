@@ -3,12 +3,9 @@
 //! `handle(now, event)` returns the orders to execute; `next_deadline` returns when to call it with [`Event::Tick`].
 //! The engine has no clock and performs no side effect, so a test can simulate years of use in a loop.
 
-mod accept_signals;
-mod apply_marks;
 mod arrivals;
 mod away;
-mod bulk_mark;
-mod count_unlisted;
+mod bulk_marks;
 mod decisions;
 mod display;
 mod escalation;
@@ -16,21 +13,19 @@ mod muting;
 mod order;
 mod records;
 mod resolve;
-mod saved_state;
 mod snooze;
 mod terminal_signals;
 mod turn_ends;
 mod undo;
-mod unlisted;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry};
+use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry, UnlistedMessages};
 use crate::attention::{
-    Attention, AwayPeriod, Badge, Cause, Focus, Presence, ReadReason, Record, Ring, UndoItem, UndoLog,
-    UnreadReason,
+    Attention, AwayPeriod, Badge, Cause, Command, Focus, Presence, ReadReason, Record, Ring, UndoItem,
+    UndoLog, UnreadReason,
 };
 use crate::message::{MessageId, Place, ShownKind, WorkspaceId};
 use crate::policy::{
@@ -39,15 +34,13 @@ use crate::policy::{
 };
 use crate::time::Now;
 use crate::toast::{Priority, Sources, Toast, ToastChange, ToastQueue};
-use bulk_mark::BulkMarks;
+
 use terminal_signals::TerminalSignals;
 use turn_ends::TurnEnds;
-use unlisted::Unlisted;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
-pub use order::{Delivery, Event, IncomingMessage, Order, TerminalSignal, Ticket};
-pub use saved_state::{Saved, SavedState};
+pub use order::{Delivery, Event, FeatureValue, IncomingMessage, Order, SavedState, TerminalSignal, Ticket};
 
 /// The most notifications that have hooks running at once. Further ones wait in the queue. Each notification runs one program
 /// at a time, so this also limits the processes.
@@ -137,7 +130,7 @@ pub struct Engine {
     presence: Presence,
     away: Option<AwayPeriod>,
     window: DuplicateWindow,
-    unlisted: Unlisted,
+    unlisted: UnlistedMessages,
     queue: ArrivalQueue<Candidate>,
     fence: Fence,
     hook_chains: HashMap<Ticket, RunningChain>,
@@ -177,7 +170,7 @@ impl Engine {
             presence: Presence::default(),
             away: None,
             window: DuplicateWindow::default(),
-            unlisted: Unlisted::default(),
+            unlisted: UnlistedMessages::default(),
             queue: ArrivalQueue::default(),
             fence: Fence::default(),
             hook_chains: HashMap::new(),
@@ -440,6 +433,41 @@ impl Engine {
             ToastChange::Notify(notification) => orders.push(Order::NotifyOfSource(notification)),
         }
     }
+}
+
+/// Marks on many notifications, applied in pieces: applying one to 100,000 at once would take a second.
+///
+/// These have not been applied to all of their notifications yet, in the order of arrival.
+#[derive(Debug, Clone)]
+struct BulkMarks {
+    unfinished: VecDeque<BulkMark>,
+    /// The most notifications that are changed at once.
+    most: usize,
+}
+
+impl Default for BulkMarks {
+    fn default() -> Self {
+        Self { unfinished: VecDeque::new(), most: usize::MAX }
+    }
+}
+
+/// A mark, and the notifications that it has not been applied to yet. The list is fixed when the mark arrives: later
+/// notifications are not affected.
+#[derive(Debug, Clone)]
+struct BulkMark {
+    change: BulkChange,
+    rest: std::vec::IntoIter<MessageId>,
+    /// The place to redraw at the end; `None` for all places.
+    place: Option<Place>,
+    /// The person's command, if it can be undone.
+    command: Option<Command>,
+}
+
+#[derive(Debug, Clone)]
+enum BulkChange {
+    Read(ReadReason),
+    Remove,
+    TakeBack,
 }
 
 #[cfg(test)]

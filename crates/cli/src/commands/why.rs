@@ -1,6 +1,6 @@
 //! `ringer why`.
 
-use ringer_core::message::{Agent, Named};
+use ringer_core::message::{Agent, IdMatch};
 use ringer_hub::{Clock, explain, monotonic};
 use ringer_ipc::{HubClient, HubClientError};
 use ringer_journal::HubStore;
@@ -105,10 +105,10 @@ fn explain_without_hub(text: &str) -> Result<Option<Value>, Failure> {
     let id = match notifications::named(&list, text, &clock)? {
         Some(id) => Some(id),
         None if text == "last" => None,
-        None => match Named::among(text, journal.message_ids()?.iter()) {
-            Named::One(id) => Some(id),
-            Named::Unknown => None,
-            Named::Several(ids) => {
+        None => match IdMatch::among(text, journal.message_ids()?.iter()) {
+            IdMatch::One(id) => Some(id),
+            IdMatch::Unknown => None,
+            IdMatch::Several(ids) => {
                 let ids: String = ids.iter().take(10).map(|id| format!("\n  {id}")).collect();
                 let what = format!("{} fits several messages:{ids}", sanitise_line(text));
                 return Err(Failure::usage(what).hint("type more of the id"));

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::notice::{AgentChanges, AgentNotice, Episode, notice_for};
-use super::open_notices::OpenNotices;
-use super::unattended::UnattendedRequests;
+use super::notice::{AgentChanges, AgentNotice, Episode, OpenNotices, UnattendedRequests, notice_for};
 use crate::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use crate::message::{IDLE_PROMPT, Kind};
 
@@ -51,7 +49,7 @@ pub struct AgentMachine {
     episode: Episode,
     /// What was reported about the current episode. Only a signal that adds to this is reported.
     #[serde(rename = "told")]
-    reported: Option<Reported>,
+    reported: Option<EpisodeReport>,
     #[serde(rename = "idle_told")]
     idle_reported: bool,
     /// A contradicting signal from a less reliable source; it counts after [`AUTHORITY_HOLD`].
@@ -260,7 +258,7 @@ impl AgentMachine {
         self.idle_reported = true;
         self.episode.0 += 1;
         // No later signal of this episode adds to this notice.
-        self.reported = Some(Reported { kind: Kind::Waiting, certain: true, has_text: true });
+        self.reported = Some(EpisodeReport { kind: Kind::Waiting, certain: true, has_text: true });
         let notice = AgentNotice {
             episode: self.episode,
             upgrade: false,
@@ -412,7 +410,7 @@ impl AgentMachine {
         let certain = !matches!(signal.content, SignalContent::TurnEnded);
         // A title names the task, and says nothing about how it ended.
         let has_text = signal.text.is_some() && signal.authority != Authority::Title;
-        let reported = Reported { kind, certain, has_text };
+        let reported = EpisodeReport { kind, certain, has_text };
         let earlier = self.reported.replace(reported.with(self.reported));
         let upgrade = earlier.is_some();
         if earlier.is_some_and(|earlier| !reported.adds_to(earlier)) {
@@ -427,14 +425,14 @@ impl AgentMachine {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Reported {
+pub(super) struct EpisodeReport {
     pub(super) kind: Kind,
     /// The kind was reported, not guessed.
     pub(super) certain: bool,
     pub(super) has_text: bool,
 }
 
-impl Reported {
+impl EpisodeReport {
     /// Returns true if this adds to what was reported earlier for the same episode.
     pub(super) fn adds_to(self, earlier: Self) -> bool {
         let is_surer = self.certain && !earlier.certain;

@@ -3,8 +3,10 @@
 //! A person reads a few rows, however many messages a machine sends. A machine that comes back after a day may list everything
 //! it has; a machine that never stops sending is held to what somebody could still look through.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
+
+use crate::message::MessageId;
 
 /// A token bucket: its size, and the time until one row is added.
 #[derive(Debug, Clone, Copy)]
@@ -19,7 +21,7 @@ const OF_MACHINE: Allowance = Allowance { at_once: 1000, one_more: Duration::fro
 const OF_SENDER: Allowance = Allowance { at_once: 500, one_more: Duration::from_secs(2) };
 /// The most machines, and senders of each machine, that are counted at once. Messages of further ones are not listed until
 /// others are forgotten, which happens once their allowance is full again.
-const MAX_MACHINES: usize = 256;
+pub(crate) const MAX_MACHINES: usize = 256;
 const MAX_SENDERS: usize = 1000;
 
 /// The rows that one machine or sender may still list.
@@ -105,6 +107,42 @@ impl ListingLimit {
         own.rows -= 1;
         true
     }
+}
+
+/// How often the row of a machine changes at most, however fast messages arrive: each change is written to disk.
+pub(crate) const UPDATE_EVERY: Duration = Duration::from_secs(1);
+
+/// The row that counts the messages of a machine.
+#[derive(Debug, Clone)]
+pub(crate) struct UnlistedCount {
+    /// The first message that the row stands for.
+    pub(crate) row: MessageId,
+    /// The number of messages that the row stands for.
+    pub(crate) messages: u64,
+    /// The number in the text of the row.
+    pub(crate) shown: u64,
+    pub(crate) shown_at: Duration,
+}
+
+/// The counts of unlisted messages, by machine. There are at most [`MAX_MACHINES`].
+#[derive(Debug, Clone, Default)]
+pub(crate) struct UnlistedMessages {
+    pub(crate) limit: ListingLimit,
+    pub(crate) counts: BTreeMap<String, UnlistedCount>,
+}
+
+impl UnlistedMessages {
+    /// When the next row must be updated.
+    pub(crate) fn next_update(&self) -> Option<Duration> {
+        let behind = self.counts.values().filter(|count| count.messages != count.shown);
+        behind.map(|count| count.shown_at + UPDATE_EVERY).min()
+    }
+}
+
+/// The text of a machine's row.
+pub(crate) fn unlisted_text(messages: u64, machine: &str) -> String {
+    let word = if messages == 1 { "message" } else { "messages" };
+    format!("{messages} more {word} from {machine}, see: ringer log --everywhere")
 }
 
 #[cfg(test)]

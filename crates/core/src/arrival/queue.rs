@@ -14,7 +14,7 @@ pub(crate) const MAX_PENDING: usize = 4096;
 
 /// Why an item was dropped from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Displaced {
+pub(crate) enum DropReason {
     /// A newer one of the same surface replaced it.
     ByNewer,
     /// The queue was full.
@@ -44,7 +44,7 @@ pub(crate) struct Arrival<T> {
 
 /// The result of a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Drained<T> {
+pub(crate) struct DrainResult<T> {
     /// At most [`MAX_DRAIN`] items, in the order of arrival.
     pub arrivals: Vec<Arrival<T>>,
     /// True if more items are ready.
@@ -74,7 +74,7 @@ impl<T> ArrivalQueue<T> {
         item: T,
         fence: &Fence,
         coalesce: Coalesce,
-    ) -> Option<(T, Displaced)> {
+    ) -> Option<(T, DropReason)> {
         let generation = fence.generation();
         let number = self.next;
         self.next += 1;
@@ -88,14 +88,14 @@ impl<T> ArrivalQueue<T> {
             && let Some((number, dropped)) = self.pending.pop_first()
         {
             self.unindex(number, &dropped);
-            return Some((dropped.item, Displaced::QueueFull));
+            return Some((dropped.item, DropReason::QueueFull));
         }
-        replaced.map(|arrival| (arrival.item, Displaced::ByNewer))
+        replaced.map(|arrival| (arrival.item, DropReason::ByNewer))
     }
 
     /// Removes and returns the next items that are ready. The others stay; a newer one of their surface may still replace
     /// them.
-    pub(crate) fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> Drained<T> {
+    pub(crate) fn drain(&mut self, mut ready: impl FnMut(&Arrival<T>) -> bool) -> DrainResult<T> {
         let numbers: Vec<u64> = self
             .pending
             .iter()
@@ -109,7 +109,7 @@ impl<T> ArrivalQueue<T> {
             self.unindex(number, &arrival);
             Some(arrival)
         });
-        Drained { arrivals: arrivals.collect(), more }
+        DrainResult { arrivals: arrivals.collect(), more }
     }
 
     /// The queued items, in the order of arrival.
@@ -231,7 +231,7 @@ mod tests {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         assert_eq!(queue.push(pane("a"), 1, &fence, Coalesce::Replace), None);
         queue.push(pane("b"), 2, &fence, Coalesce::Replace);
-        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, Displaced::ByNewer)));
+        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, DropReason::ByNewer)));
         assert_eq!(items(&mut queue), [2, 3]);
     }
 
@@ -280,7 +280,7 @@ mod tests {
         assert_eq!((queue.len(), queue.by_surface.len()), (MAX_PENDING, MAX_PENDING));
         assert!(matches!(
             queue.push(whole(), 10_000, &fence, Coalesce::Replace),
-            Some((_, Displaced::QueueFull))
+            Some((_, DropReason::QueueFull))
         ));
     }
 
@@ -291,7 +291,7 @@ mod tests {
         queue.push(pane("b"), 2, &fence, Coalesce::Replace);
         let taken = queue.drain(|arrival| arrival.place != pane("a"));
         assert_eq!((taken.arrivals[0].item, taken.more), (2, false));
-        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, Displaced::ByNewer)));
+        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, DropReason::ByNewer)));
         assert_eq!(items(&mut queue), [3]);
     }
 
@@ -304,7 +304,7 @@ mod tests {
             assert_eq!(queue.push(pane("a"), item, &fence, coalesce), None, "{item}");
         }
         // It replaces the newest one that can be replaced.
-        assert_eq!(queue.push(pane("a"), 5, &fence, Coalesce::Replace), Some((3, Displaced::ByNewer)));
+        assert_eq!(queue.push(pane("a"), 5, &fence, Coalesce::Replace), Some((3, DropReason::ByNewer)));
         assert!(queue.pending().eq(&[1, 2, 4, 5]));
         assert_eq!(queue.take(|item| item % 2 == 0).len(), 2);
         assert!(queue.pending().eq(&[1, 5]));

@@ -28,7 +28,7 @@ pub(crate) const MAX_SURFACES: usize = 4096;
 /// The surfaces that hosts have registered.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SurfaceRegistry {
-    surfaces: HashMap<SurfaceId, Registered>,
+    surfaces: HashMap<SurfaceId, RegisteredSurface>,
     ttys: HashMap<String, SurfaceId>,
     /// Number of surfaces in each workspace.
     workspaces: HashMap<WorkspaceId, usize>,
@@ -38,7 +38,7 @@ pub(crate) struct SurfaceRegistry {
 }
 
 #[derive(Debug, Clone)]
-struct Registered {
+struct RegisteredSurface {
     workspace: WorkspaceId,
     tty: Option<String>,
     number: u64,
@@ -77,7 +77,8 @@ impl SurfaceRegistry {
         *self.workspaces.entry(workspace.clone()).or_default() += 1;
         self.last_number += 1;
         self.by_number.insert(self.last_number, surface.clone());
-        self.surfaces.insert(surface, Registered { workspace, tty, number: self.last_number, reports_focus });
+        self.surfaces
+            .insert(surface, RegisteredSurface { workspace, tty, number: self.last_number, reports_focus });
         if self.surfaces.len() <= MAX_SURFACES {
             return None;
         }
@@ -87,7 +88,9 @@ impl SurfaceRegistry {
     }
 
     pub(crate) fn remove(&mut self, surface: &SurfaceId) {
-        let Some(Registered { workspace, tty, number, .. }) = self.surfaces.remove(surface) else { return };
+        let Some(RegisteredSurface { workspace, tty, number, .. }) = self.surfaces.remove(surface) else {
+            return;
+        };
         self.by_number.remove(&number);
         // Another surface may have taken over its terminal.
         if let Some(tty) = tty.filter(|tty| self.ttys.get(tty) == Some(surface)) {

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::attention::{Added, NotificationStore, ReadReason, Record};
+use crate::attention::{AddOutcome, NotificationStore, ReadReason, Record};
 use crate::message::{MessageId, Place, ShownKind, SurfaceId, WorkspaceId};
 
 /// Duration of the ring on the focused pane, where the notification is read at once. A choice, not a measurement.
@@ -121,7 +121,7 @@ impl Attention {
     }
 
     /// Adds a notification. It ends a manual mark on its place.
-    pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
+    pub fn add(&mut self, record: Record, unix_ms: i64) -> AddOutcome {
         let place = record.place.clone();
         let added = self.store.add(record, unix_ms);
         if added.is_new {

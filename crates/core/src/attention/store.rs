@@ -5,21 +5,15 @@
 //! proportion to what it clears.
 
 mod index;
-mod ordered;
-mod shared_text;
-mod slot_by_id;
 
 use std::collections::HashMap;
 
-use index::Index;
-use ordered::{HOLE, Number, Slot};
-use shared_text::SharedTexts;
-use slot_by_id::SlotById;
-
 use crate::attention::{Cause, OptionalTime, ReadReason, Record, ResolvedBy};
 use crate::message::{
-    IdReference, Kind, MessageId, Named, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
+    IdMatch, IdReference, Kind, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId,
 };
+
+use index::{HOLE, Index, Number, SharedTexts, Slot, SlotById};
 
 #[derive(Debug, Clone)]
 struct Entry {
@@ -33,7 +27,7 @@ struct Entry {
 
 /// The result of adding a notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Added {
+pub struct AddOutcome {
     /// True if it was added; false if its id was already there.
     pub is_new: bool,
     /// The notifications of the same surface that it superseded: still there, but read. There is more than one only if the
@@ -126,25 +120,25 @@ impl NotificationStore {
 
     /// Finds the notification that a person named: by its id, its short id, `last`, or a piece of its id. If several match,
     /// they are returned newest first.
-    pub fn named(&self, text: &str) -> Named {
+    pub fn named(&self, text: &str) -> IdMatch {
         if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.has(id)) {
-            return Named::One(exact);
+            return IdMatch::One(exact);
         }
         let text = match IdReference::parse(text) {
             IdReference::Last => {
-                return Named::of(self.ids(self.index.everything.slots().next_back().into_iter()));
+                return IdMatch::of(self.ids(self.index.everything.slots().next_back().into_iter()));
             }
-            IdReference::NoId => return Named::Unknown,
+            IdReference::NoId => return IdMatch::Unknown,
             IdReference::Text(text) => text,
         };
         let slots = self.index.short_ids.beginning_with(text);
         let mut entries: Vec<&Entry> =
             slots.filter_map(|slot| self.slots.get(slot as usize)?.as_ref()).collect();
         entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.arrival));
-        match Named::of(entries.iter().map(|entry| entry.record.id.clone()).collect()) {
-            Named::Unknown => {
+        match IdMatch::of(entries.iter().map(|entry| entry.record.id.clone()).collect()) {
+            IdMatch::Unknown => {
                 let is_meant = |record: &&Record| IdReference::is_piece_of(text, &record.id);
-                Named::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
+                IdMatch::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
             }
             found => found,
         }
@@ -256,12 +250,12 @@ impl NotificationStore {
 
     /// Adds a notification. On a surface it supersedes the unread one before it, so that the unread count does not depend on
     /// how many signals reported one event. An open question or permission stays unread.
-    pub fn add(&mut self, record: Record, unix_ms: i64) -> Added {
+    pub fn add(&mut self, record: Record, unix_ms: i64) -> AddOutcome {
         if self.has(&record.id) {
-            return Added { is_new: false, superseded: Vec::new() };
+            return AddOutcome { is_new: false, superseded: Vec::new() };
         }
         let superseded = if record.is_read { Vec::new() } else { self.supersede(&record, unix_ms) };
-        Added { is_new: self.restore(record), superseded }
+        AddOutcome { is_new: self.restore(record), superseded }
     }
 
     /// Adds a saved notification, read or unread, and supersedes nothing. Returns true if it was added.

@@ -27,7 +27,7 @@ pub struct Command {
 /// The state before a command.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Before {
+pub enum PreviousState {
     /// A notification.
     Notification(Box<Record>),
     /// A place that was unread for a reason other than a notification.
@@ -51,7 +51,7 @@ pub struct UndoItem {
     /// The kind of the command.
     pub kind: UndoKind,
     /// The state before the command.
-    pub before: Before,
+    pub before: PreviousState,
     /// True if the cause of the notification has ended since. Then undo does not restore it.
     #[serde(default)]
     pub has_ended: bool,
@@ -61,8 +61,8 @@ impl UndoItem {
     /// The notification, if the change is about one.
     pub fn record(&self) -> Option<&Record> {
         match &self.before {
-            Before::Notification(record) => Some(record),
-            Before::Reason(..) | Before::Mute { .. } => None,
+            PreviousState::Notification(record) => Some(record),
+            PreviousState::Reason(..) | PreviousState::Mute { .. } => None,
         }
     }
 }
@@ -95,7 +95,7 @@ impl UndoLog {
     }
 
     /// Records a change of a command. Returns the item to save, and the numbers of the items that are forgotten.
-    pub(crate) fn note(&mut self, command: &Command, before: Before) -> (UndoItem, Vec<i64>) {
+    pub(crate) fn note(&mut self, command: &Command, before: PreviousState) -> (UndoItem, Vec<i64>) {
         self.last_number += 1;
         let item = UndoItem {
             number: self.last_number,
@@ -191,10 +191,10 @@ mod tests {
         Command { id: id.into(), kind }
     }
 
-    fn before(number: u64) -> Before {
+    fn before(number: u64) -> PreviousState {
         let place = Place::workspace(WorkspaceId::new("w"));
         let id = MessageId::new(number, [0; 10]);
-        Before::Notification(Box::new(Record::new(id, place, Kind::Complete, "x", 0)))
+        PreviousState::Notification(Box::new(Record::new(id, place, Kind::Complete, "x", 0)))
     }
 
     #[test]

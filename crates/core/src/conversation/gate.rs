@@ -161,11 +161,6 @@ pub fn check_gates(candidate: &ChannelCandidate, policy: &ChannelPolicy) -> Resu
     refusal.map_or(Ok(()), Err)
 }
 
-/// Returns the servers that the current policy refuses, to be unregistered. If channels are disabled, these are all servers.
-pub fn servers_to_unregister(registered: &[ChannelCandidate], policy: &ChannelPolicy) -> Vec<GateRefusal> {
-    registered.iter().filter_map(|candidate| check_gates(candidate, policy).err()).collect()
-}
-
 /// A plugin, identified by its name and its marketplace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Plugin {
@@ -353,26 +348,5 @@ mod tests {
         assert_eq!(gates, Gate::ALL);
         assert_eq!(gates.iter().map(|gate| gate.number()).collect::<Vec<_>>(), [1, 2, 3, 4, 5, 6]);
         assert_eq!(check_gates(&refused, &shut), Ok(()));
-    }
-
-    #[test]
-    fn flipping_the_kill_switch_unregisters_at_once() {
-        let registered = [candidate("slack"), candidate("discord")];
-        assert_eq!(servers_to_unregister(&registered, &open()), []);
-        let off = ChannelPolicy { channels_enabled: false, ..open() };
-        let refusals = servers_to_unregister(&registered, &off);
-        let servers: Vec<&str> = refusals.iter().map(|refusal| refusal.server.as_str()).collect();
-        assert_eq!(servers, ["slack", "discord"]);
-        assert!(refusals.iter().all(|refusal| refusal.gate == Gate::RuntimeFlag));
-    }
-
-    #[test]
-    fn a_plugin_taken_off_the_ledger_is_unregistered_alone() {
-        let registered = [candidate("slack"), candidate("discord")];
-        let mut now = open();
-        now.approved.remove(&plugin("slack", "official"));
-        let refusals = servers_to_unregister(&registered, &now);
-        assert_eq!(refusals.len(), 1);
-        assert_eq!((refusals[0].server.as_str(), refusals[0].gate), ("slack", Gate::Allowlist));
     }
 }

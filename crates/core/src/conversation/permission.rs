@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 
 use crate::conversation::error::Error;
-use crate::conversation::pairing::{AdmittedSender, Operator};
+use crate::conversation::pairing::AdmittedSender;
 
 /// The most open requests. Further ones are not relayed but still wait at the keyboard: a person cannot keep track of more.
 pub const MAX_OPEN_REQUESTS: usize = 32;
@@ -152,11 +152,6 @@ impl PermissionRelay {
         Ok(if is_first { RelayedMessage::Answer { id, verdict } } else { RelayedMessage::TooLate { id } })
     }
 
-    /// Closes a request that was answered at the keyboard. Returns true if that was the first answer.
-    pub fn settle(&mut self, _: &Operator, id: &PermissionRequestId) -> bool {
-        self.close(id)
-    }
-
     /// Closes a request that no longer needs an answer because the agent continued or exited. Returns true if it was open.
     pub fn withdraw(&mut self, id: &PermissionRequestId) -> bool {
         self.close(id)
@@ -177,7 +172,7 @@ impl PermissionRelay {
 mod tests {
     use super::*;
     use crate::conversation::channel::ChannelSender;
-    use crate::conversation::pairing::Access;
+    use crate::conversation::pairing::{Access, Operator};
     use crate::conversation::source::McpServer;
     use proptest::prelude::*;
     use std::time::Duration;
@@ -241,7 +236,6 @@ mod tests {
         assert_eq!(relay.receive(admitted, "no merge"), RelayedMessage::Message, "no request has that id");
         assert_eq!(relay.receive(admitted, &format!("no {id}")), answer);
         assert_eq!(relay.receive(admitted, &format!("yes {id}")), RelayedMessage::TooLate { id: id.clone() });
-        assert!(!relay.settle(&Operator::at_the_keyboard(), &id), "the keyboard came second");
     }
 
     #[test]
@@ -271,11 +265,11 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_at_the_keyboard_closes_it_for_the_chat() {
+    fn a_request_that_was_withdrawn_is_closed_for_the_chat() {
         let (access, sender) = alice();
         let mut relay = PermissionRelay::default();
         let id = relay.ask(7).unwrap();
-        assert!(relay.settle(&Operator::at_the_keyboard(), &id));
+        assert!(relay.withdraw(&id));
         let heard = relay.receive(access.admit(&sender).unwrap(), &format!("yes {id}"));
         assert_eq!(heard, RelayedMessage::TooLate { id: id.clone() });
         assert!(!relay.withdraw(&id));

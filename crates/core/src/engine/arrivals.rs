@@ -1,19 +1,23 @@
-//! Arriving messages: finds the surface, drops duplicates, and queues the message.
+//! What arrives: messages, and signals of terminals, which become signals for an agent's state machine or messages. Finds the
+//! surface, drops duplicates, and queues the message; counts messages of other machines that are over their listing limit.
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use super::terminal_signals::BELL_CATEGORY;
-use super::{Candidate, Engine, MAX_HOOK_CHAINS};
-use crate::arrival::{Coalesce, Displaced, DuplicateVerdict, EventReport};
+use crate::agent::{Authority, Signal, SignalContent, client_notification};
+use crate::arrival::{
+    Coalesce, DropReason, DuplicateVerdict, EventReport, MAX_MACHINES, UPDATE_EVERY, UnlistedCount,
+    unlisted_text,
+};
 use crate::attention::{
-    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, ResolvedBy, UndoKind,
+    AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, Record, ResolvedBy, UndoKind,
     is_open_to_other_machines, snooze_end,
 };
-use crate::engine::{Event, IncomingMessage, Order};
+use crate::engine::terminal_signals::{BELL_CATEGORY, DelayedSignal};
+use crate::engine::{Candidate, Engine, Event, IncomingMessage, MAX_HOOK_CHAINS, Order, TerminalSignal};
 use crate::message::{
-    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, EVIDENCE, Mark, Message, MessageId, Place, Recipient,
-    ShownKind, Tag,
+    CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, EVIDENCE, Kind, Mark, Message, MessageId, Place, Recipient,
+    ShownKind, SurfaceId, Tag,
 };
 use crate::time::Now;
 
@@ -65,8 +69,8 @@ impl Engine {
         let displaced = self.queue.push(place, candidate, &self.fence, coalesce);
         if let Some((older, why)) = displaced {
             let cause = match why {
-                Displaced::ByNewer => Cause::ReplacedByNewer { newer: id },
-                Displaced::QueueFull => Cause::QueueFull,
+                DropReason::ByNewer => Cause::ReplacedByNewer { newer: id },
+                DropReason::QueueFull => Cause::QueueFull,
             };
             orders.push(Order::AddTrailStep { id: older.incoming.message.id, cause });
         }
@@ -247,5 +251,136 @@ fn coalesce(kind: ShownKind) -> Coalesce {
         kind if kind.stays() => Coalesce::Apart,
         ShownKind::Idle => Coalesce::KeepOlder,
         _ => Coalesce::Replace,
+    }
+}
+
+/// The text of a notification that was only a bell.
+const BELL_TEXT: &str = "the terminal bell rang";
+
+impl Engine {
+    pub(super) fn terminal_signal(
+        &mut self,
+        now: Now,
+        surface: SurfaceId,
+        signal: TerminalSignal,
+        report: Option<MessageId>,
+        orders: &mut Vec<Order>,
+    ) {
+        let received = DelayedSignal { received_at: now.mono, surface, signal, report };
+        match self.terminal_signals.delay(received) {
+            Some(received) => self.accept(received, orders),
+            None => self.accept_due(now, orders),
+        }
+    }
+
+    /// Accepts every signal whose delay is over.
+    pub(super) fn accept_due(&mut self, now: Now, orders: &mut Vec<Order>) {
+        while let Some(delayed) = self.terminal_signals.pop_due(now.mono) {
+            self.accept(delayed, orders);
+        }
+    }
+
+    fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
+        let DelayedSignal { received_at, surface, signal, report } = received;
+        let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
+        let (mut id, mut ttl_ms) = (None, None);
+        let (title, body, kind, is_bell) = match signal {
+            TerminalSignal::Agent(signal) => {
+                return orders.push(Order::ApplySignal { surface, agent, signal });
+            }
+            TerminalSignal::Withdrawn { id } => {
+                return orders.push(Order::WithdrawFromTerminal { surface, id, report });
+            }
+            TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), None, true),
+            TerminalSignal::Notified { title, body, kind, id: own, ttl_ms: ttl } => {
+                (id, ttl_ms) = (own, ttl);
+                (title, body, kind, false)
+            }
+        };
+        // A surface that no host has registered has no workspace; its signals are not checked for duplicates.
+        if let Some(workspace) = self.surfaces.workspace_of(&surface) {
+            let place = Place::surface(workspace.clone(), surface.clone());
+            // As in the message: a title without a body becomes the text.
+            let (title, body) = match &title {
+                Some(title) if body.trim().is_empty() => (None, title.clone()),
+                title => (title.clone(), body.clone()),
+            };
+            let report =
+                EventReport { id: None, title, body, is_bell, kind, has_question: false, episode: None };
+            if let DuplicateVerdict::Duplicate { .. } = self.window.observe(received_at, &place, report) {
+                return;
+            }
+        }
+        if agent.is_some() {
+            // The agent's state machine decides: a client sends its notification seconds after the event it is about.
+            let mut signal = if is_bell {
+                Signal::new(Authority::Notification, SignalContent::Notified)
+            } else {
+                client_notification(title.as_deref(), &body)
+            };
+            // By then its hooks have reported the state in more detail, and their last report may be newer.
+            if by_hooks == Some(true) {
+                signal.content = SignalContent::Notified;
+            }
+            signal.kind = kind;
+            orders.push(Order::ApplySignal { surface, agent, signal });
+        } else {
+            let category = is_bell.then(|| BELL_CATEGORY.to_owned());
+            let kind = kind.unwrap_or_default();
+            orders.push(Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms });
+        }
+    }
+}
+
+impl Engine {
+    /// Counts a message that is over its machine's listing limit.
+    pub(super) fn count_unlisted(&mut self, now: Now, incoming: &IncomingMessage, orders: &mut Vec<Order>) {
+        let message = &incoming.message;
+        let Some(machine) = message.machine.as_deref() else { return };
+        let cause = Cause::OnlyCounted { machine: machine.to_owned() };
+        let store = self.attention.store();
+        let is_there = |row: &MessageId| store.get(row).is_some_and(|record| !record.is_read);
+        if let Some(count) = self.unlisted.counts.get_mut(machine).filter(|count| is_there(&count.row)) {
+            if count.row == message.id {
+                return;
+            }
+            count.messages += 1;
+            orders.push(Order::AddTrailStep { id: message.id.clone(), cause });
+            return self.update_unlisted(now, orders);
+        }
+        if self.unlisted.counts.len() >= MAX_MACHINES {
+            self.unlisted.counts.retain(|_, count| is_there(&count.row));
+        }
+        if self.unlisted.counts.len() >= MAX_MACHINES {
+            return orders.push(Order::AddTrailStep { id: message.id.clone(), cause });
+        }
+        let place = self.surfaces.resolve(&incoming.caller).map(|resolved| resolved.place.workspace);
+        let place =
+            place.map_or_else(|| Place::own_workspace(message.draft.scope.as_str()), Place::workspace);
+        let row = Record::from_message(message, place.clone(), Kind::Status, unlisted_text(1, machine));
+        let (label, sender) = (Some(machine.into()), machine.into());
+        let mut row = Record { key: None, category: None, label, sender, ..row };
+        row.add_step(now.wall_ms, cause);
+        let count = UnlistedCount { row: message.id.clone(), messages: 1, shown: 1, shown_at: now.mono };
+        self.unlisted.counts.insert(machine.to_owned(), count);
+        if self.attention.add(row, now.wall_ms).is_new {
+            self.added(&message.id, orders);
+            self.redraw(now.mono, &place, orders);
+        }
+    }
+
+    /// Updates the rows whose count has changed, at most once per `UPDATE_EVERY`.
+    pub(super) fn update_unlisted(&mut self, now: Now, orders: &mut Vec<Order>) {
+        let mut updated = Vec::new();
+        for (machine, count) in &mut self.unlisted.counts {
+            if count.messages != count.shown && now.mono >= count.shown_at + UPDATE_EVERY {
+                (count.shown, count.shown_at) = (count.messages, now.mono);
+                updated.push((count.row.clone(), unlisted_text(count.messages, machine)));
+            }
+        }
+        for (row, text) in updated {
+            self.attention.store_mut().set_body(&row, &text);
+            self.changed_without_withdrawing(&row, orders);
+        }
     }
 }

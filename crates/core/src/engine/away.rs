@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use super::Engine;
 use crate::attention::{AwayPeriod, Cause, DIGEST_TITLE, Digest, Record, digest_id};
-use crate::engine::{Delivery, Order, Saved};
+use crate::engine::{Delivery, FeatureValue, Order};
 use crate::message::ShownKind;
 use crate::policy::{DeliveryChannel, Effects, plan_delivery};
 use crate::time::Now;
 
-impl Saved for AwayPeriod {
+impl FeatureValue for AwayPeriod {
     const FEATURE: &'static str = "away";
 
     fn key(&self) -> String {

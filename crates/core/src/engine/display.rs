@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::bulk_mark::BulkChange;
+use super::BulkChange;
 use super::{Candidate, Engine};
 use crate::attention::{Badge, Cause, Command, ReadReason, Ring, UnreadReason};
 use crate::engine::{Order, View};

@@ -1,13 +1,13 @@
 //! Mutes on demand: muted notifications are listed as unread and draw no attention.
 
 use super::Engine;
-use crate::attention::{Before, Cause, Command, UndoKind};
-use crate::engine::{Delivery, Order, Saved, SavedState};
+use crate::attention::{Cause, Command, PreviousState, UndoKind};
+use crate::engine::{Delivery, FeatureValue, Order, SavedState};
 use crate::message::{Place, ShownKind, is_about_impostors};
 use crate::policy::{Effects, MuteTarget, RequestedMute, RequestedMutes};
 use crate::time::Now;
 
-impl Saved for RequestedMute {
+impl FeatureValue for RequestedMute {
     const FEATURE: &'static str = "mute";
 
     fn key(&self) -> String {
@@ -60,7 +60,7 @@ impl Engine {
         orders: &mut Vec<Order>,
     ) {
         if let Some(command) = command {
-            self.note(command, Before::Mute { target, before }, orders);
+            self.note(command, PreviousState::Mute { target, before }, orders);
         }
     }
 

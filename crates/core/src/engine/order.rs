@@ -1,10 +1,13 @@
-//! The engine's input and output: events and orders.
+//! The engine's input and output: events, orders, and the values that features save between hubs.
 
+use std::borrow::Cow;
+
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::agent::Signal;
 use crate::attention::{Badge, Cause, DesktopSession, ReadReason, Record, Ring, View};
-use crate::engine::{Caller, SavedState};
+use crate::engine::Caller;
 use crate::message::{Agent, Kind, Message, MessageId, Place, QuestionId, ShownKind, SurfaceId, WorkspaceId};
 use crate::policy::{DeliveryChannel, HookAnswer, HookIdentity, HookInput};
 use crate::toast::{Observation, SourceNotification, Toast};
@@ -342,6 +345,63 @@ pub struct Delivery {
     pub sender: String,
     /// A shown notification of the same event, which this one replaces.
     pub replaces: Option<MessageId>,
+}
+
+/// A value that a feature keeps.
+pub trait FeatureValue: Serialize + DeserializeOwned {
+    /// The name of the feature.
+    const FEATURE: &'static str;
+
+    /// The key, unique within the feature. Values are restored in the order of their keys.
+    fn key(&self) -> String;
+
+    /// The notification that the value is about. The value is removed together with its message.
+    fn about(&self) -> Option<MessageId> {
+        None
+    }
+
+    /// The saved form.
+    fn saved(&self) -> SavedState {
+        SavedState {
+            feature: Self::FEATURE.into(),
+            key: self.key(),
+            about: self.about(),
+            // Serialising plain data cannot fail.
+            value: Some(serde_json::to_string(self).unwrap_or_default()),
+        }
+    }
+}
+
+/// The saved form of a value, or its removal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedState {
+    /// The name of the feature.
+    pub feature: Cow<'static, str>,
+    /// The key, unique within the feature.
+    pub key: String,
+    /// The notification that the value is about.
+    #[serde(default)]
+    pub about: Option<MessageId>,
+    /// The value as JSON; `None` removes it.
+    pub value: Option<String>,
+}
+
+impl SavedState {
+    /// Removes the value with this key.
+    pub fn removal<T: FeatureValue>(key: String) -> Self {
+        Self { feature: T::FEATURE.into(), key, about: None, value: None }
+    }
+
+    /// Returns true if it is a value of this type, or its removal.
+    pub fn is<T: FeatureValue>(&self) -> bool {
+        self.feature == T::FEATURE
+    }
+
+    /// Parses the value. `None` if it is of another type, was removed or is damaged.
+    pub fn read<T: FeatureValue>(&self) -> Option<T> {
+        let value = self.value.as_deref().filter(|_| self.is::<T>())?;
+        serde_json::from_str(value).ok()
+    }
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 //! Undoes the person's last command: what it read is unread again, what it took off the list is listed again. No popup is
 //! shown again.
 
+use super::BulkChange;
 use super::Engine;
-use super::bulk_mark::BulkChange;
 use crate::attention::{
-    Before, Cause, Command, ReadReason, Record, Trail, UndoItem, UndoKind, UndoLog, UnreadReason,
+    Cause, Command, PreviousState, ReadReason, Record, Trail, UndoItem, UndoKind, UndoLog, UnreadReason,
 };
-use crate::engine::{Order, Saved, SavedState};
+use crate::engine::{FeatureValue, Order, SavedState};
 use crate::message::{MessageId, Place};
 use crate::time::Now;
 
-impl Saved for UndoItem {
+impl FeatureValue for UndoItem {
     const FEATURE: &'static str = "undo";
 
     fn key(&self) -> String {
@@ -58,7 +58,7 @@ impl Engine {
         // A notification that was read stays in the store, with its trail. For a cleared one, this copy holds the part of the
         // trail that is not saved.
         let trail = if command.kind == UndoKind::Clear { before.trail.clone() } else { Trail::default() };
-        self.note(command, Before::Notification(Box::new(Record { trail, ..before })), orders);
+        self.note(command, PreviousState::Notification(Box::new(Record { trail, ..before })), orders);
     }
 
     /// Records that a command ends the other reasons for which a place, or any place, is unread.
@@ -70,11 +70,11 @@ impl Engine {
     ) {
         let Some(command) = command else { return };
         for (reason, place) in self.attention.reasons_of(place) {
-            self.note(command, Before::Reason(reason, place), orders);
+            self.note(command, PreviousState::Reason(reason, place), orders);
         }
     }
 
-    pub(super) fn note(&mut self, command: &Command, before: Before, orders: &mut Vec<Order>) {
+    pub(super) fn note(&mut self, command: &Command, before: PreviousState, orders: &mut Vec<Order>) {
         let (item, dropped) = self.undo_log.note(command, before);
         orders.push(save(&item));
         orders.extend(dropped.into_iter().map(delete));
@@ -92,9 +92,9 @@ impl Engine {
         for UndoItem { number, before, .. } in self.undo_log.take_others() {
             orders.push(delete(number));
             match before {
-                Before::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),
-                Before::Mute { target, before } => self.restore_mute(now, &target, before, orders),
-                Before::Notification(_) => {}
+                PreviousState::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),
+                PreviousState::Mute { target, before } => self.restore_mute(now, &target, before, orders),
+                PreviousState::Notification(_) => {}
             }
         }
         let Some(first) = ids.first().and_then(|id| self.undo_log.place_of(id)) else { return };
@@ -110,7 +110,7 @@ impl Engine {
     pub(super) fn take_back(&mut self, now: Now, id: &MessageId, orders: &mut Vec<Order>) -> Option<Place> {
         let UndoItem { number, kind, before, has_ended, .. } = self.undo_log.take(id)?;
         orders.push(delete(number));
-        let Before::Notification(before) = before else { return None };
+        let PreviousState::Notification(before) = before else { return None };
         let is_over =
             !before.is_resolved && before.expires_ms.get().is_some_and(|expires| expires <= now.wall_ms);
         if has_ended || is_over {

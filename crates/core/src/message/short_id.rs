@@ -155,7 +155,7 @@ impl<'a> IdReference<'a> {
 
 /// The result of looking up what a person typed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Named {
+pub enum IdMatch {
     /// This one.
     One(MessageId),
     /// It could be any of these.
@@ -164,7 +164,7 @@ pub enum Named {
     Unknown,
 }
 
-impl Named {
+impl IdMatch {
     /// Builds the result from the matching messages.
     pub fn of(mut fitting: Vec<MessageId>) -> Self {
         match fitting.len() {
@@ -261,11 +261,11 @@ mod tests {
             assert_eq!(ShortId::beginning_with(word), None, "{word}");
         }
         let long = MessageId::parse("please-always-allow-12345").unwrap();
-        assert_eq!(Named::among("always", [&long].into_iter()), Named::Unknown);
-        assert_eq!(Named::among("12345", [&long].into_iter()), Named::Unknown);
-        assert_eq!(Named::among("please", [&long].into_iter()), Named::One(long.clone()));
-        assert_eq!(Named::among("plE", [&long].into_iter()), Named::Unknown, "too short");
-        assert_eq!(Named::among("PLEASE", [&long].into_iter()), Named::One(long));
+        assert_eq!(IdMatch::among("always", [&long].into_iter()), IdMatch::Unknown);
+        assert_eq!(IdMatch::among("12345", [&long].into_iter()), IdMatch::Unknown);
+        assert_eq!(IdMatch::among("please", [&long].into_iter()), IdMatch::One(long.clone()));
+        assert_eq!(IdMatch::among("plE", [&long].into_iter()), IdMatch::Unknown, "too short");
+        assert_eq!(IdMatch::among("PLEASE", [&long].into_iter()), IdMatch::One(long));
     }
 
     proptest! {
@@ -275,7 +275,7 @@ mod tests {
             let shown: Vec<String> = (0..).zip(&ids).map(|(number, id)| list.shown(id, number)).collect();
             for (number, (id, text)) in ids.iter().zip(&shown).enumerate() {
                 prop_assert_eq!(shown.iter().filter(|other| *other == text).count(), 1);
-                prop_assert_eq!(Named::among(text, ids.iter()), Named::One(id.clone()));
+                prop_assert_eq!(IdMatch::among(text, ids.iter()), IdMatch::One(id.clone()));
                 if text != id.as_str() {
                     prop_assert!(list.beginning_with(text).eq([u32::try_from(number).unwrap()]));
                     prop_assert!((SHORTEST..=LENGTH).contains(&text.len()));
@@ -303,7 +303,7 @@ mod tests {
 
         #[test]
         fn any_text_names_one_several_or_none(text in ".{0,12}", ids in ids()) {
-            let _ = Named::among(&text, ids.iter());
+            let _ = IdMatch::among(&text, ids.iter());
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use ringer_core::attention::{AwayPeriod, DesktopSession, Digest, Record, digest_id};
-use ringer_core::engine::{Delivery, Saved, SavedState};
+use ringer_core::engine::{Delivery, FeatureValue, SavedState};
 use ringer_core::message::ShownKind;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::{Event, MessageId};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ringer_core::attention::{Cause, Record};
-use ringer_core::engine::{Delivery, Saved, SavedState};
+use ringer_core::engine::{Delivery, FeatureValue, SavedState};
 use ringer_core::message::{Mark, Place, ShownKind, Tag};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Draft, MessageId};

@@ -1,9 +1,9 @@
 //! The hub's store: what is written down in one transaction, and what comes back.
 
 use ringer_core::attention::{
-    Before, Cause, MAX_TRAIL_STEPS, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
+    Cause, MAX_TRAIL_STEPS, PreviousState, Record, Trail, TrailStep, UndoItem, UndoKind, UnreadReason,
 };
-use ringer_core::engine::{Saved, SavedState};
+use ringer_core::engine::{FeatureValue, SavedState};
 use ringer_core::message::{Place, ShownKind, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
 use ringer_core::{Kind, MessageId};
@@ -67,7 +67,7 @@ fn flag(reason: &str, place: &str) -> PlaceFlag {
 
 /// A change of a notification by a command.
 fn undo_item(number: i64, id: &MessageId) -> UndoItem {
-    let before = Before::Notification(Box::new(record(id, false, 0..0)));
+    let before = PreviousState::Notification(Box::new(record(id, false, 0..0)));
     UndoItem { number, command: "c".into(), kind: UndoKind::Clear, before, has_ended: false }
 }
 
@@ -177,7 +177,8 @@ fn what_commands_changed_comes_back_in_its_order_and_as_it_last_was() {
     let test = TestHome::new();
     let mut store = test.memory();
     let place = Place::workspace(WorkspaceId::new("w"));
-    let reason = UndoItem { before: Before::Reason(UnreadReason::Panel, place), ..undo_item(1, &id(1)) };
+    let reason =
+        UndoItem { before: PreviousState::Reason(UnreadReason::Panel, place), ..undo_item(1, &id(1)) };
     let states = [undo_item(3, &id(2)), reason.clone(), undo_item(2, &id(1))].map(|item| item.saved());
     settle(&mut store, &HubChanges { states: states.into(), ..HubChanges::default() });
     let ended = UndoItem { has_ended: true, ..undo_item(2, &id(1)) };

@@ -1,7 +1,7 @@
 //! Finds the question or dialog that a person wants to answer.
 
 use ringer_core::attention::{NotificationStore, Record};
-use ringer_core::message::{MessageId, Named, QuestionId};
+use ringer_core::message::{IdMatch, MessageId, QuestionId};
 use ringer_hub::Clock;
 use ringer_journal::{Journal, Question, StoredPrompt};
 use ringer_term::sanitise_line;
@@ -121,16 +121,16 @@ fn named(text: &str, open: &[MessageId], list: &NotificationStore) -> Result<Mes
     if let Some(record) = QuestionId::parse(text).ok().and_then(|id| list.asking(&id)) {
         return Ok(record.id.clone());
     }
-    match Named::among(text, open.iter().rev()) {
-        Named::One(message) => Ok(message),
-        Named::Several(several) => {
+    match IdMatch::among(text, open.iter().rev()) {
+        IdMatch::One(message) => Ok(message),
+        IdMatch::Several(several) => {
             let what = format!("{} fits several open ones", sanitise_line(text));
             Err(ambiguous(&what, &several, list))
         }
-        Named::Unknown if text.starts_with("q-") => {
+        IdMatch::Unknown if text.starts_with("q-") => {
             Err(ringer_journal::Error::NoQuestion(sanitise_line(text)).into())
         }
-        Named::Unknown => notifications::named(list, text, &Clock::local())?.ok_or_else(|| {
+        IdMatch::Unknown => notifications::named(list, text, &Clock::local())?.ok_or_else(|| {
             Failure::new(Exit::Data, format!("unknown id {}", sanitise_line(text))).hint("ringer")
         }),
     }

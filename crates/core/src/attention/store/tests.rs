@@ -275,9 +275,9 @@ fn check_names(store: &NotificationStore) {
         let shown = store.short_id(&record.id).unwrap();
         for text in ["last", record.id.as_str(), &record.id.as_str()[9..], &record.id.as_str()[..20], &shown]
         {
-            assert_eq!(store.named(text), Named::among(text, ids.iter().copied()));
+            assert_eq!(store.named(text), IdMatch::among(text, ids.iter().copied()));
         }
-        assert_eq!(store.named(&shown), Named::One(record.id.clone()));
+        assert_eq!(store.named(&shown), IdMatch::One(record.id.clone()));
     }
 }
 

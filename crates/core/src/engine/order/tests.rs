@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use super::*;
 use crate::agent::{Authority, BlockedOn, SignalContent};
 use crate::attention::{AwayPeriod, DesktopSession, ReadReason};
-use crate::engine::Saved;
+use crate::engine::FeatureValue;
 use crate::message::{Draft, Kind, Mark, MessageOrigin, Recipient, Scope, Sender, Tag};
 use crate::policy::{AgentContext, HookInputContext, HookInputText, HookPatch, MuteTarget};
 use crate::toast::{Colour, Priority, SourceNotification, ToastSpan};

@@ -1,6 +1,6 @@
 //! The methods that mute and unmute.
 
-use ringer_core::engine::Saved;
+use ringer_core::engine::FeatureValue;
 use ringer_core::message::{Mark, ShownKind, Tag, WorkspaceId};
 use ringer_core::policy::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute};
 use ringer_core::{Draft, Now, Scope, Sender};

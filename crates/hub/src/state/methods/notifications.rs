@@ -2,7 +2,7 @@
 
 use ringer_core::attention::{Digest, MarkTarget, Record, local_first};
 use ringer_core::message::{
-    InvalidName, Mark, MessageOrigin, Named, Place, ShownKind, SurfaceId, WorkspaceId,
+    IdMatch, InvalidName, Mark, MessageOrigin, Place, ShownKind, SurfaceId, WorkspaceId,
 };
 use ringer_core::{Draft, Event, MessageId, Now, Recipient, Scope};
 use ringer_ipc::ApiError;
@@ -340,16 +340,18 @@ impl HubState {
     /// message that is not on the list.
     pub(in crate::state) fn named(&self, text: &str) -> Result<MessageId> {
         match self.notifications.list().named(text) {
-            Named::One(id) => Ok(id),
-            Named::Several(ids) => {
+            IdMatch::One(id) => Ok(id),
+            IdMatch::Several(ids) => {
                 let records = ids.iter().take(MAX_MATCHES).filter_map(|id| self.notifications.get(id));
                 let matches: Vec<Value> =
                     records.map(|record| self.notifications.view(record, &self.clock)).collect();
                 let what = format!("{text:?} fits {} notifications", ids.len());
                 Err(ApiError { data: json!(matches), ..ApiError::new("ambiguous", what) })
             }
-            Named::Unknown if text == "last" => Err(ApiError::new("not_found", "there are no notifications")),
-            Named::Unknown => MessageId::parse(text).map_err(|error| ApiError::params(error.to_string())),
+            IdMatch::Unknown if text == "last" => {
+                Err(ApiError::new("not_found", "there are no notifications"))
+            }
+            IdMatch::Unknown => MessageId::parse(text).map_err(|error| ApiError::params(error.to_string())),
         }
     }
 

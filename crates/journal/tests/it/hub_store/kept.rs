@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::attention::{Cause, TrailStep};
-use ringer_core::engine::Saved;
+use ringer_core::engine::FeatureValue;
 use ringer_core::message::Agent;
 use ringer_core::{MessageId, Recipient, Scope};
 use ringer_journal::{Consumer, HubChanges, HubPruning, HubStore, Journal, ReadPosition, RetentionLimits};

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Engine;
-use super::bulk_mark::{BulkChange, BulkMark};
+use super::{BulkChange, BulkMark, Engine};
 use crate::attention::{Command, MAX_UNDO_NOTIFICATIONS};
 use crate::engine::Order;
 use crate::message::{MessageId, Place};
