@@ -1,14 +1,10 @@
-//! Webhooks. Each service is one file and a line in [`SERVICES`].
+//! Webhooks. Each service is a [`Service`] and a line in [`SERVICES`].
 //!
 //! A redirect is an error: following it would send the text, and perhaps the secret, to a host the person did not name.
 //! Addresses and secrets appear in no error: an address of Slack or Discord is a password in itself.
 
-mod discord;
-mod json;
-mod ntfy;
 mod secret;
 mod service;
-mod slack;
 mod telegram;
 
 use std::fmt;
@@ -26,13 +22,13 @@ use crate::error::Error;
 use crate::note::Note;
 use crate::program::first_line;
 
-use service::{Refusal, Service, build};
+use service::{Discord, Json, Ntfy, Refusal, Service, Slack, build};
+use telegram::Telegram;
 
 pub use secret::{MAX_SECRET, SecretFile};
 
 /// All services, in the order of the documentation.
-const SERVICES: &[&dyn Service] =
-    &[&ntfy::Ntfy, &slack::Slack, &discord::Discord, &json::Json, &telegram::Telegram];
+const SERVICES: &[&dyn Service] = &[&Ntfy, &Slack, &Discord, &Json, &Telegram];
 
 /// The timeout of one attempt, from the name lookup to the last byte of the response.
 pub const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(10);

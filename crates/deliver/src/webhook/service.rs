@@ -1,9 +1,10 @@
-//! The trait of the services that webhooks can send to, and what several of them use.
+//! The services that webhooks can send to: the trait, what several of them use, and those that need only a few lines.
 
 use std::time::Duration;
 
+use ringer_core::message::ShownKind;
 use ringer_term::sanitise_text;
-use serde_json::Value;
+use serde_json::{Value, json};
 use ureq::http::{StatusCode, Uri};
 
 use super::secret::Secret;
@@ -112,4 +113,177 @@ pub(super) fn request_of(service: &dyn Service, url: &str, secret: Option<&str>,
     service.check(&url, secret.is_some()).unwrap();
     let secret = secret.map(|text| Secret::new(text.to_owned()));
     build(service, &url, secret.as_ref(), note)
+}
+
+/// Any other endpoint: it gets the whole notification as JSON.
+pub(super) struct Json;
+
+impl Service for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn request(&self, address: &Uri, secret: Option<&Secret>, note: &Note) -> Request {
+        // A note is plain strings; there is nothing in it that could fail.
+        let mut body = serde_json::to_value(note).unwrap_or_default();
+        body["version"] = 1.into();
+        Request::new(address, secret, body)
+    }
+}
+
+/// ntfy turns longer messages into attachments. In bytes.
+const NTFY_MAX_TEXT: usize = 4000;
+
+/// ntfy.sh, or a self-hosted server. The address names the topic.
+pub(super) struct Ntfy;
+
+impl Service for Ntfy {
+    fn name(&self) -> &'static str {
+        "ntfy"
+    }
+
+    fn check(&self, address: &Uri, _has_secret: bool) -> Result<(), &'static str> {
+        let (_, topic) = split(address);
+        if topic.is_empty() { Err("it names no topic, as in https://ntfy.sh/my-topic") } else { Ok(()) }
+    }
+
+    fn request(&self, address: &Uri, secret: Option<&Secret>, note: &Note) -> Request {
+        let (server, topic) = split(address);
+        let body = sanitise_text(&note.text_below_heading());
+        let end = body.floor_char_boundary(NTFY_MAX_TEXT);
+        let (priority, tag) = match note.kind {
+            ShownKind::Error => (5, "rotating_light"),
+            ShownKind::Question => (4, "question"),
+            ShownKind::Permission => (4, "key"),
+            ShownKind::Waiting => (4, "hourglass"),
+            ShownKind::Stuck => (4, "warning"),
+            ShownKind::Complete => (3, "white_check_mark"),
+            ShownKind::Idle => (2, "zzz"),
+            ShownKind::Status => (2, "information_source"),
+        };
+        let body = json!({
+            "topic": topic,
+            "title": heading(note),
+            "message": body[..end],
+            "priority": priority,
+            "tags": [tag, note.kind.as_str()],
+        });
+        Request::new(&server, secret, body)
+    }
+}
+
+/// Splits the address of a topic into the address of the server and the name of the topic. Publishing JSON to the server, and not
+/// text to the topic, keeps hostile text out of headers.
+fn split(address: &Uri) -> (String, &str) {
+    let (before, topic) = address.path().trim_end_matches('/').rsplit_once('/').unwrap_or_default();
+    let scheme = address.scheme_str().unwrap_or("https");
+    let authority = address.authority().map_or("", |authority| authority.as_str());
+    let query = address.query().map(|query| format!("?{query}")).unwrap_or_default();
+    (format!("{scheme}://{authority}{before}/{query}"), topic)
+}
+
+/// Slack truncates or rejects much longer messages. In characters.
+const SLACK_MAX_TEXT: usize = 4000;
+
+/// Slack's incoming webhooks. The address is a password.
+pub(super) struct Slack;
+
+impl Service for Slack {
+    fn name(&self) -> &'static str {
+        "slack"
+    }
+
+    /// Escapes `<`: in Slack's markup, `<!channel>` would notify all members.
+    fn request(&self, address: &Uri, secret: Option<&Secret>, note: &Note) -> Request {
+        let text = plain_text(note, SLACK_MAX_TEXT);
+        let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+        Request::new(address, secret, json!({ "text": text, "mrkdwn": false, "unfurl_links": false }))
+    }
+}
+
+/// Discord's limit, in characters.
+const DISCORD_MAX_TEXT: usize = 2000;
+
+/// Discord's webhooks. The address is a password.
+pub(super) struct Discord;
+
+impl Service for Discord {
+    fn name(&self) -> &'static str {
+        "discord"
+    }
+
+    fn request(&self, address: &Uri, secret: Option<&Secret>, note: &Note) -> Request {
+        let text = plain_text(note, DISCORD_MAX_TEXT);
+        Request::new(address, secret, json!({ "content": text, "allowed_mentions": { "parse": [] } }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::note::example;
+
+    #[test]
+    fn json_has_the_whole_note() {
+        let note = example();
+        let request = request_of(&Json, "http://127.0.0.1:9/hook?x=1", None, &note);
+        assert_eq!(request.url, "http://127.0.0.1:9/hook?x=1");
+        assert_eq!(
+            request.body,
+            json!({"version": 1, "id": note.id.as_str(), "kind": "question", "sender": "claude-1a2b",
+                   "title": "Claude Code", "subtitle": "ringer", "body": "May I?", "workspace": "w1",
+                   "surface": "s1"})
+        );
+    }
+
+    #[test]
+    fn ntfy_gets_json_at_the_address_of_the_server() {
+        let hostile = Note { title: "päth\r\nX-Evil: 1".into(), ..example() };
+        let request =
+            request_of(&Ntfy, "https://ntfy.example:8443/a/topic?auth=x", Some("hunter2"), &hostile);
+        assert_eq!(request.url, "https://ntfy.example:8443/a/?auth=x");
+        assert_eq!(request.authorization.as_deref(), Some("Bearer hunter2"));
+        assert_eq!(
+            request.body,
+            json!({"topic": "topic", "title": "päth X-Evil: 1", "message": "ringer\nMay I?", "priority": 4,
+                   "tags": ["question", "question"]})
+        );
+        let long = Note { body: "é".repeat(5000), ..example() };
+        let request = request_of(&Ntfy, "https://ntfy.sh/t", None, &long);
+        assert!(request.body["message"].as_str().unwrap().len() <= NTFY_MAX_TEXT);
+        assert_eq!(request.authorization, None);
+    }
+
+    #[test]
+    fn ntfy_refuses_an_address_without_a_topic() {
+        let check = |url: &str, expected: bool| {
+            assert_eq!(Ntfy.check(&url.parse().unwrap(), false).is_ok(), expected, "{url}");
+        };
+        check("https://ntfy.sh/x", true);
+        check("https://ntfy.sh/x/", true);
+        check("https://ntfy.sh/", false);
+        check("https://ntfy.sh", false);
+        check("https://ntfy.sh?x=/y", false);
+    }
+
+    #[test]
+    fn slack_mentions_no_person() {
+        let note = Note { body: "<!channel> & @everyone".into(), ..example() };
+        let request = request_of(&Slack, "https://hooks.slack.example/T/B/x", None, &note);
+        assert_eq!(request.url, "https://hooks.slack.example/T/B/x");
+        assert_eq!(request.body["text"], "Claude Code\nringer\n&lt;!channel&gt; &amp; @everyone");
+    }
+
+    #[test]
+    fn discord_mentions_no_person_and_is_cut() {
+        let note = Note { body: "<!channel> & @everyone".into(), ..example() };
+        let request = request_of(&Discord, "https://discord.example/api/webhooks/1/x", None, &note);
+        assert_eq!(request.body["allowed_mentions"], json!({"parse": []}));
+        assert_eq!(request.body["content"], "Claude Code\nringer\n<!channel> & @everyone");
+        let long = Note { body: "ü".repeat(3000), ..example() };
+        let request = request_of(&Discord, "https://discord.example/x", None, &long);
+        assert_eq!(request.body["content"].as_str().unwrap().chars().count(), 2000);
+    }
 }
