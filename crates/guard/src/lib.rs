@@ -12,22 +12,19 @@
 
 #![forbid(unsafe_code)]
 
-#[cfg(target_os = "linux")]
-mod linux;
 mod programs;
 mod rule;
-
-#[cfg(not(target_os = "linux"))]
-#[path = "other_systems.rs"]
-mod linux;
+#[cfg_attr(target_os = "linux", path = "linux.rs")]
+#[cfg_attr(not(target_os = "linux"), path = "other_systems.rs")]
+mod system;
 
 use std::collections::HashMap;
 
 use ringer_core::message::Agent;
 
-pub use linux::System;
 pub use programs::{Executable, Owner};
 pub use rule::{Evidence, OF_CLIENTS, ProcessFacts, Refusal, Verdict, examine};
+pub use system::System;
 
 /// The processes of agents, by PID and start time.
 pub type AgentProcesses = HashMap<(u32, u64), Agent>;

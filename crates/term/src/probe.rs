@@ -4,15 +4,10 @@
 //! or the caller's deadline has passed. Only for one's own terminal: the answer arrives as input, so a query through another
 //! program's terminal would type into that program.
 
-use std::time::Duration;
-
 use crate::identity::TerminalIdentity;
 use crate::multiplexer::{Multiplexer, wrap};
 use crate::osc99::NotificationId;
 
-/// Additional wait inside Zellij, which answers the last query itself before the terminal around it has answered the others. A
-/// choice, not a measurement.
-pub const ZELLIJ_EXTRA_WAIT: Duration = Duration::from_millis(300);
 /// The longest answer; further bytes are dropped. No terminal's answer is this long.
 const MAX_REPLY: usize = 8 * 1024;
 
