@@ -12,7 +12,8 @@ use ringer_guard::PaneWindows;
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::{Home, Journal};
 use ringer_panes::{
-    Answer, ClientError, ClientSettings, PaneKeys, PaneListed, Places, Request, ServerOptions, Surroundings,
+    Answer, ClientError, ClientSettings, PaneKeys, PaneListed, PanePaths, Request, ServerOptions,
+    Surroundings,
 };
 use ringer_platform::{variable, with_first_open_files};
 use ringer_ui::Backend;
@@ -57,31 +58,31 @@ fn start(arguments: &[&str]) -> Result<(), String> {
 }
 
 /// Returns the sockets and files of this home.
-pub(crate) fn places() -> Result<Places, Failure> {
+pub(crate) fn paths() -> Result<PanePaths, Failure> {
     let home = context::home()?;
     let path = home.path().to_owned();
     let (found, finds) = sync_channel(1);
     // A thread that hangs ends with the process.
-    thread::spawn(move || found.send(open_places(&home)));
+    thread::spawn(move || found.send(open_paths(&home)));
     finds.recv_timeout(HOME_TIMEOUT).unwrap_or_else(|_| {
         let what = format!("the state directory {} does not answer", path.display());
         Err(Failure::new(Exit::Unavailable, what).hint("RINGER_HOME=/some/directory ringer …"))
     })
 }
 
-fn open_places(home: &Home) -> Result<Places, Failure> {
+fn open_paths(home: &Home) -> Result<PanePaths, Failure> {
     // The journal holds the session.
     let opened = Journal::open(home);
-    let places = Places::of(home).map_err(|error| {
+    let paths = PanePaths::of(home).map_err(|error| {
         Failure::new(Exit::CannotCreate, "there is no safe directory for the sockets of panes").because(error)
     });
     match opened {
         Ok(journal) => context::warn_if_repaired(&journal),
         // Programs in panes remain reachable on a disk that is read-only or failing.
-        Err(error) if error.may_pass() && places.as_ref().is_ok_and(Places::has_programs) => {}
+        Err(error) if error.may_pass() && paths.as_ref().is_ok_and(PanePaths::has_programs) => {}
         Err(error) => return Err(error.into()),
     }
-    places
+    paths
 }
 
 /// The client's description of its terminal and its environment.
@@ -147,17 +148,17 @@ pub(crate) fn is_called_by_person() -> Result<bool, Failure> {
         return Ok(false);
     }
     // Fails if the home hangs, where opening the journal would block.
-    places()?;
+    paths()?;
     Ok(!guard::is_agent(&mut context::journal_to_read()?)?)
 }
 
 pub(crate) fn attach() -> Result<Option<String>, Failure> {
-    ringer_panes::attach(&places()?, &settings(), &ThisProgram).map_err(failure)
+    ringer_panes::attach(&paths()?, &settings(), &ThisProgram).map_err(failure)
 }
 
 /// Sends a request to the server, and starts one if there is none.
 pub(crate) fn request(request: &Request) -> Result<Answer, Failure> {
-    ringer_panes::request(&places()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
+    ringer_panes::request(&paths()?, &settings(), request, Some(&ThisProgram)).map_err(failure)
 }
 
 /// Sends a request to the server, if there are panes.
@@ -167,12 +168,12 @@ pub(crate) fn request_running(request: &Request) -> Result<Answer, Failure> {
 
 /// Starts a killed server again if its programs still run.
 fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError> {
-    let places = match places() {
-        Ok(places) => places,
+    let paths = match paths() {
+        Ok(paths) => paths,
         Err(failure) => return Ok(Err(failure)),
     };
-    let program: Option<&dyn Surroundings> = if places.has_programs() { Some(&ThisProgram) } else { None };
-    ringer_panes::request(&places, &settings(), request, program).map(Ok)
+    let program: Option<&dyn Surroundings> = if paths.has_programs() { Some(&ThisProgram) } else { None };
+    ringer_panes::request(&paths, &settings(), request, program).map(Ok)
 }
 
 /// Returns all panes; none if no server runs.
@@ -189,10 +190,10 @@ pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
 
 /// Returns the windows that show panes. Starts no server, and creates nothing if there never were panes.
 pub(crate) fn windows() -> Option<PaneWindows> {
-    if !Places::has_session(&context::home().ok()?) {
+    if !PanePaths::has_session(&context::home().ok()?) {
         return None;
     }
-    match ringer_panes::request(&places().ok()?, &settings(), &Request::Windows, None).ok()? {
+    match ringer_panes::request(&paths().ok()?, &settings(), &Request::Windows, None).ok()? {
         Answer::Windows { server, windows } => Some(PaneWindows { server, windows }),
         _ => None,
     }
@@ -200,7 +201,7 @@ pub(crate) fn windows() -> Option<PaneWindows> {
 
 /// Returns the number of open panes. Creates nothing if there never were any.
 pub(crate) fn open_count() -> usize {
-    let had_panes = context::home().is_ok_and(|home| Places::has_session(&home));
+    let had_panes = context::home().is_ok_and(|home| PanePaths::has_session(&home));
     if had_panes { list().map_or(0, |panes| panes.len()) } else { 0 }
 }
 
@@ -224,7 +225,7 @@ pub(crate) fn server_options() -> Result<ServerOptions, Failure> {
     let home = context::home()?;
     let backend: Arc<dyn Backend> = Arc::new(UiBackend::default());
     Ok(ServerOptions {
-        places: places()?,
+        paths: paths()?,
         load_keys: Box::new(|| PaneKeys::with(&user_settings().keys).0),
         backend,
         connect: Box::new(hub_client::quietly),

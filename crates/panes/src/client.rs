@@ -1,9 +1,11 @@
 //! A client, which lends its terminal to the server and knows nothing of panes.
 
-mod link;
+#[cfg(test)]
+mod tests;
 
-use std::io::{self, stdin};
-use std::os::fd::AsFd;
+use std::io::{self, Read, Write, stdin};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::thread;
@@ -11,19 +13,18 @@ use std::time::{Duration, Instant};
 
 use ringer_platform::{clear_wakes, owned, stop_this_process, wake_pair};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 use serde_json::Value;
 use signal_hook::consts::{SIGCONT, SIGHUP, SIGTERM, SIGTSTP, SIGWINCH};
 use signal_hook::low_level::pipe;
 
-use self::link::{ANSWER_WITHIN, Link};
-use crate::address::Places;
-use crate::inspection::{RunningServer, is_newer};
-use crate::outer_modes::LEAVE;
+use crate::descriptor_socket;
+use crate::outer_terminal::{LEAVE, RawTerminal, usual_size};
+use crate::paths::PanePaths;
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, FrameReader, Hello, MAX_FRAME, Request, TerminalFacts, VERSION, Welcome,
 };
-use crate::raw_terminal::{RawTerminal, usual_size};
+use crate::server_version::{RunningServer, is_newer};
 
 /// Time for an old server to exit after it was told to hand over.
 const COMES_BACK_WITHIN: Duration = Duration::from_secs(10);
@@ -34,6 +35,10 @@ const STARTS_WITHIN: Duration = Duration::from_secs(10);
 /// A server that ends sooner counts as a crash. After `MAX_LOSSES` crashes in a row, no other one is started.
 const CRASHES_WITHIN: Duration = Duration::from_secs(5);
 const MAX_LOSSES: u32 = 3;
+/// Timeout for an answer of the server.
+const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// Timeout for the server to stop using a terminal.
+const GIVES_BACK_WITHIN: Duration = Duration::from_millis(500);
 const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// The properties of a client's terminal and environment.
@@ -72,28 +77,28 @@ pub trait Surroundings {
 
 /// Shows panes in this process's terminal until the person leaves. Returns a message to print afterwards.
 pub fn attach(
-    places: &Places,
+    paths: &PanePaths,
     settings: &ClientSettings,
     surroundings: &dyn Surroundings,
 ) -> Result<Option<String>, ClientError> {
     let terminal = RawTerminal::take(usual_size(&settings.environment)).map_err(ClientError::Terminal)?;
     let mut window = Window { terminal, shown: None };
     let watch = Watch::new().map_err(ClientError::Terminal)?;
-    take_over(places, settings)?;
+    take_over(paths, settings)?;
     let mut losses = 0;
     loop {
         // In the background, this stops the process (SIGTTOU) until it is in the foreground again.
         window.terminal.make_raw().map_err(ClientError::Terminal)?;
-        let link = connect_or_start(places, settings, Some(&window), surroundings)?;
+        let link = connect_or_start(paths, settings, Some(&window), surroundings)?;
         let begun = Instant::now();
         match show(link, &watch, &mut window, surroundings)? {
-            Left::For { bye } if bye.comes_back => wait_for_next(places),
-            Left::For { bye } => return Ok(bye.why),
+            Exit::Bye(bye) if bye.comes_back => wait_for_next(paths),
+            Exit::Bye(bye) => return Ok(bye.why),
             // The server crashed or was killed. The programs go on running, and the next server shows them.
-            Left::Server => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
-            Left::AfterStop => {}
-            Left::Terminal => return Ok(None),
-            Left::Stopped => {
+            Exit::ServerEnd => losses = if begun.elapsed() < CRASHES_WITHIN { losses + 1 } else { 1 },
+            Exit::AfterStop => {}
+            Exit::Terminal => return Ok(None),
+            Exit::Stopped => {
                 window.terminal.lend(stop_this_process).map_err(ClientError::Terminal)?;
                 clear_wakes(&watch.continued);
                 continue;
@@ -112,7 +117,7 @@ pub fn attach(
 
 /// Sends a request to the server. If none is running, one is started if `surroundings` is given.
 pub fn request(
-    places: &Places,
+    paths: &PanePaths,
     settings: &ClientSettings,
     request: &Request,
     surroundings: Option<&dyn Surroundings>,
@@ -122,8 +127,8 @@ pub fn request(
         return Err(ClientError::TooLong(frame.body.len()));
     }
     let mut link = match surroundings {
-        Some(surroundings) => connect_or_start(places, settings, None, surroundings)?,
-        None => own_version(connect(places, settings, None)?)?,
+        Some(surroundings) => connect_or_start(paths, settings, None, surroundings)?,
+        None => own_version(connect(paths, settings, None)?)?,
     };
     match link.ask(&frame).map_err(ClientError::Silent)? {
         Answer::Failed { why } => Err(ClientError::Refused(why)),
@@ -133,8 +138,8 @@ pub fn request(
 }
 
 /// Queries the running server, and never starts one.
-pub fn running_server(places: &Places, settings: &ClientSettings) -> Result<RunningServer, ClientError> {
-    let (mut link, welcome) = connect(places, settings, None)?;
+pub fn running_server(paths: &PanePaths, settings: &ClientSettings) -> Result<RunningServer, ClientError> {
+    let (mut link, welcome) = connect(paths, settings, None)?;
     let panes = if welcome.version == VERSION {
         let answer =
             link.ask(&Frame::json(FrameKind::Request, &Request::List)).map_err(ClientError::Silent)?;
@@ -146,23 +151,23 @@ pub fn running_server(places: &Places, settings: &ClientSettings) -> Result<Runn
 }
 
 fn connect_or_start(
-    places: &Places,
+    paths: &PanePaths,
     settings: &ClientSettings,
     window: Option<&Window>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
-    connect_until(Instant::now() + STARTS_WITHIN, places, settings, window, surroundings)
+    connect_until(Instant::now() + STARTS_WITHIN, paths, settings, window, surroundings)
 }
 
 fn connect_until(
     end: Instant,
-    places: &Places,
+    paths: &PanePaths,
     settings: &ClientSettings,
     window: Option<&Window>,
     surroundings: &dyn Surroundings,
 ) -> Result<Link, ClientError> {
     loop {
-        match connect(places, settings, window) {
+        match connect(paths, settings, window) {
             Err(ClientError::NoServer) if Instant::now() < end => {}
             // Another process holds the lock of the server, and hangs.
             Err(ClientError::NoServer) => {
@@ -174,7 +179,7 @@ fn connect_until(
         }
         // `start_server` does nothing while another server starts or ends, so it may have to be called again.
         surroundings.start_server().map_err(ClientError::CannotStart)?;
-        if owned::connect(&places.server()).is_err() {
+        if owned::connect(&paths.server()).is_err() {
             thread::sleep(POLL_INTERVAL);
         }
     }
@@ -182,12 +187,12 @@ fn connect_until(
 
 /// Replaces a server of an older program. Only a client that was just started does this: running windows of two programs would
 /// replace each other's servers for ever.
-fn take_over(places: &Places, settings: &ClientSettings) -> Result<(), ClientError> {
-    match connect(places, settings, None) {
+fn take_over(paths: &PanePaths, settings: &ClientSettings) -> Result<(), ClientError> {
+    match connect(paths, settings, None) {
         Ok((mut link, welcome)) if is_newer(env!("CARGO_PKG_VERSION"), &welcome.program) => {
             link.send(&Frame::json(FrameKind::Request, &Request::Replace)).map_err(ClientError::Silent)?;
             drop(link);
-            wait_until_gone(places);
+            wait_until_gone(paths);
             Ok(())
         }
         Ok(_) | Err(ClientError::NoServer) => Ok(()),
@@ -216,11 +221,11 @@ fn own_version((link, welcome): (Link, Welcome)) -> Result<Link, ClientError> {
 }
 
 fn connect(
-    places: &Places,
+    paths: &PanePaths,
     settings: &ClientSettings,
     window: Option<&Window>,
 ) -> Result<(Link, Welcome), ClientError> {
-    let stream = owned::connect(&places.server()).map_err(|error| match error.kind() {
+    let stream = owned::connect(&paths.server()).map_err(|error| match error.kind() {
         io::ErrorKind::PermissionDenied => ClientError::Silent(error),
         _ => ClientError::NoServer,
     })?;
@@ -257,29 +262,27 @@ fn connect(
 }
 
 /// Waits until an exiting server has closed its socket.
-fn wait_until_gone(places: &Places) {
-    let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, places.server());
+fn wait_until_gone(paths: &PanePaths) {
+    let (end, socket) = (Instant::now() + COMES_BACK_WITHIN, paths.server());
     while Instant::now() < end && owned::connect(&socket).is_ok() {
         thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// Waits for the next server. The program that asked for the replacement starts it; if none appears, this client does.
-fn wait_for_next(places: &Places) {
-    wait_until_gone(places);
-    let (end, socket) = (Instant::now() + NEXT_WITHIN, places.server());
+fn wait_for_next(paths: &PanePaths) {
+    wait_until_gone(paths);
+    let (end, socket) = (Instant::now() + NEXT_WITHIN, paths.server());
     while Instant::now() < end && owned::connect(&socket).is_err() {
         thread::sleep(POLL_INTERVAL);
     }
 }
 
 /// The reason panes are no longer shown.
-enum Left {
-    For {
-        bye: Bye,
-    },
+enum Exit {
+    Bye(Bye),
     /// The server ended without a [`Bye`].
-    Server,
+    ServerEnd,
     /// The connection ended after this process was stopped: the server closes it when another program has the terminal.
     AfterStop,
     /// The terminal is gone, or the process was told to terminate (SIGHUP, SIGTERM).
@@ -294,16 +297,16 @@ fn show(
     watch: &Watch,
     window: &mut Window,
     surroundings: &dyn Surroundings,
-) -> Result<Left, ClientError> {
+) -> Result<Exit, ClientError> {
     let mut was_stopped = false;
-    let mut left = show_frames(&mut link, watch, window, surroundings, &mut was_stopped);
-    if was_stopped && matches!(left, Ok(Left::Server)) {
-        left = Ok(Left::AfterStop);
+    let mut exit = show_frames(&mut link, watch, window, surroundings, &mut was_stopped);
+    if was_stopped && matches!(exit, Ok(Exit::ServerEnd)) {
+        exit = Ok(Exit::AfterStop);
     }
-    if link.has_lent_terminal && matches!(left, Ok(Left::Terminal | Left::Stopped) | Err(_)) {
+    if link.has_lent_terminal && matches!(exit, Ok(Exit::Terminal | Exit::Stopped) | Err(_)) {
         link.take_back_terminal();
     }
-    left
+    exit
 }
 
 /// Tells the server that another program had the terminal, and its current size. The server draws everything again.
@@ -324,7 +327,7 @@ fn show_frames(
     Window { terminal, shown }: &mut Window,
     surroundings: &dyn Surroundings,
     was_stopped: &mut bool,
-) -> Result<Left, ClientError> {
+) -> Result<Exit, ClientError> {
     if link.has_lent_terminal {
         terminal.enter();
     }
@@ -332,20 +335,20 @@ fn show_frames(
     loop {
         while let Some(frame) = link.reader.next().map_err(ClientError::Silent)? {
             match frame.kind {
-                FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Left::Terminal),
+                FrameKind::Output if terminal.write(&frame.body).is_err() => return Ok(Exit::Terminal),
                 FrameKind::Inbox => {
                     terminal.lend(|| surroundings.show_inbox()).map_err(ClientError::Terminal)?;
                     // A SIGTSTP during the inbox was meant for the inbox.
                     clear_wakes(&watch.stops);
                     if watch.is_over() {
-                        return Ok(Left::Terminal);
+                        return Ok(Exit::Terminal);
                     }
                     if send_terminal_again(link, terminal).is_err() {
-                        return Ok(Left::Server);
+                        return Ok(Exit::ServerEnd);
                     }
                 }
                 FrameKind::Shown => *shown = frame.read().ok(),
-                FrameKind::Bye => return Ok(Left::For { bye: frame.read().unwrap_or_default() }),
+                FrameKind::Bye => return Ok(Exit::Bye(frame.read().unwrap_or_default())),
                 _ => {}
             }
         }
@@ -366,11 +369,11 @@ fn show_frames(
         let [typed, said, resized, ends, stops, continued] =
             fds.map(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR));
         if ends {
-            return Ok(Left::Terminal);
+            return Ok(Exit::Terminal);
         }
         if stops {
             clear_wakes(&watch.stops);
-            return Ok(Left::Stopped);
+            return Ok(Exit::Stopped);
         }
         if continued {
             clear_wakes(&watch.continued);
@@ -382,19 +385,19 @@ fn show_frames(
         if resized {
             clear_wakes(&watch.size_changes);
             if !is_sent(link, &Frame::json(FrameKind::Resize, &terminal.size())) {
-                return Ok(Left::Server);
+                return Ok(Exit::ServerEnd);
             }
         }
         if typed && link.has_lent_terminal {
-            return Ok(Left::Terminal);
+            return Ok(Exit::Terminal);
         }
         if typed {
             let mut room = [0; 16 * 1024];
             match rustix::io::read(&input, &mut room) {
-                Ok(0) | Err(Errno::IO) => return Ok(Left::Terminal),
+                Ok(0) | Err(Errno::IO) => return Ok(Exit::Terminal),
                 Ok(read) => {
                     if !is_sent(link, &Frame::new(FrameKind::Input, &room[..read])) {
-                        return Ok(Left::Server);
+                        return Ok(Exit::ServerEnd);
                     }
                 }
                 Err(Errno::INTR | Errno::AGAIN) => {}
@@ -402,7 +405,7 @@ fn show_frames(
             }
         }
         if said && !link.read().unwrap_or(false) {
-            return Ok(Left::Server);
+            return Ok(Exit::ServerEnd);
         }
     }
 }
@@ -481,5 +484,86 @@ pub enum ClientError {
     Terminal(#[source] io::Error),
 }
 
-#[cfg(test)]
-mod tests;
+/// The connection to the server.
+struct Link {
+    stream: UnixStream,
+    reader: FrameReader,
+    /// The server reads and writes the terminal itself.
+    has_lent_terminal: bool,
+}
+
+impl Link {
+    fn send(&mut self, frame: &Frame) -> io::Result<()> {
+        self.send_with(frame, None)
+    }
+
+    /// Sends a frame. The descriptor goes with its first byte.
+    fn send_with(&mut self, frame: &Frame, descriptor: Option<BorrowedFd<'_>>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        frame.write(&mut bytes);
+        let sent = retry_on_intr(|| descriptor_socket::send(&self.stream, &bytes, descriptor))?;
+        self.stream.write_all(&bytes[sent..])
+    }
+
+    /// Sends a request and waits for the answer.
+    fn ask(&mut self, request: &Frame) -> io::Result<Answer> {
+        self.send(request)?;
+        self.wait_for(FrameKind::Answer)?.read()
+    }
+
+    /// Waits until the server no longer uses the terminal, which it signals by closing the connection.
+    fn take_back_terminal(&mut self) {
+        let end = Instant::now() + GIVES_BACK_WITHIN;
+        // Errors are ignored, because a server that is gone does not use the terminal.
+        let _ = self.send(&Frame::new(FrameKind::Leaving, []));
+        let _ = self.stream.shutdown(Shutdown::Write);
+        loop {
+            let left = Timespec::try_from(end.saturating_duration_since(Instant::now())).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], left.as_ref()) {
+                Ok(_) | Err(Errno::INTR) if Instant::now() >= end => return,
+                Err(Errno::INTR) => {}
+                Ok(0) | Err(_) => return,
+                Ok(_) if !self.read().unwrap_or(false) => return,
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Waits for a frame of a kind, and drops the others.
+    fn wait_for(&mut self, kind: FrameKind) -> io::Result<Frame> {
+        let end = Instant::now() + ANSWER_WITHIN;
+        loop {
+            while let Some(frame) = self.reader.next()? {
+                if frame.kind == kind {
+                    return Ok(frame);
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            let timeout = Timespec::try_from(left).ok();
+            match poll(&mut [PollFd::new(&self.stream, PollFlags::IN)], timeout.as_ref()) {
+                Ok(0) => return Err(io::ErrorKind::TimedOut.into()),
+                Ok(_) => {}
+                // For example SIGWINCH.
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(error.into()),
+            }
+            if !self.read()? {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+    }
+
+    /// Reads available bytes. Returns false at the end of the stream.
+    fn read(&mut self) -> io::Result<bool> {
+        let mut room = [0; 16 * 1024];
+        match self.stream.read(&mut room) {
+            Ok(0) => Ok(false),
+            Ok(read) => {
+                self.reader.push(&room[..read]);
+                Ok(true)
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+}

@@ -1,8 +1,6 @@
 //! The terminal emulator of a pane: turns a program's output into cells.
 
-mod cells;
-mod mended_term;
-mod version_questions;
+mod patches;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -12,29 +10,31 @@ use alacritty_terminal::event::{Event, EventListener, WindowSize};
 use alacritty_terminal::grid::{Dimensions, Scroll};
 use alacritty_terminal::index::{Boundary, Column, Direction, Line, Point};
 use alacritty_terminal::selection::{Selection, SelectionType};
-use alacritty_terminal::term::cell::Flags;
+use alacritty_terminal::term::cell::{Cell as GridCell, Flags};
+use alacritty_terminal::term::color::Colors;
 use alacritty_terminal::term::search::RegexSearch;
 use alacritty_terminal::term::{Config, Osc52, Term, TermDamage, TermMode};
 use alacritty_terminal::vte::ansi::{
-    CursorShape, CursorStyle, Handler, KeyboardModes, KeyboardModesApplyBehavior, Processor, Rgb,
-    StdSyncHandler,
+    Color, CursorShape, CursorStyle, Handler, KeyboardModes, KeyboardModesApplyBehavior, NamedColor,
+    Processor, Rgb, StdSyncHandler,
 };
 use memchr::memmem::find;
 use ringer_term::{
     EmulatedTerminal, ProgramStatus, Query, Scanner, TerminalEventKind, Terminator, query99_reply,
 };
 
-use self::mended_term::MendedTerm;
-use self::version_questions::VersionQuestions;
+use self::patches::{PatchedTerm, StringLimit, VersionQueries};
 use crate::screen::Cell;
-use crate::string_limit::StringLimit;
+use crate::style::{Colour, Style, Underline};
 
 /// The end of a synchronized update.
 const END_OF_UPDATE: &[u8] = b"\x1b[?2026l";
+/// The longest link, in bytes. Longer ones become plain text.
+const MAX_LINK: usize = 2083;
 
 /// A result of a program's output, besides cells.
 #[derive(Debug)]
-pub(crate) enum Heard {
+pub(crate) enum EmulatorEvent {
     /// The answer to a query, for the program.
     Reply(Vec<u8>),
     /// A report to the terminal, such as a title or a notification.
@@ -75,7 +75,7 @@ pub(crate) struct Emulator {
     processor: Processor<StdSyncHandler>,
     limit: StringLimit,
     scanner: Scanner,
-    version_questions: VersionQuestions,
+    version_queries: VersionQueries,
     events: Events,
     /// Something was selected when the pane was last drawn, or since.
     had_selection: bool,
@@ -138,7 +138,7 @@ impl Emulator {
             processor: Processor::new(),
             limit: StringLimit::default(),
             scanner: Scanner::new(),
-            version_questions: VersionQuestions::default(),
+            version_queries: VersionQueries::default(),
             events,
             had_selection: false,
             sync_deadline: None,
@@ -146,26 +146,26 @@ impl Emulator {
     }
 
     /// Processes output of the program.
-    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<Heard> {
-        let Self { term, processor, limit, scanner, version_questions, .. } = self;
-        limit.feed(bytes, |piece| processor.advance(&mut MendedTerm(term), piece));
+    pub(crate) fn feed(&mut self, bytes: &[u8]) -> Vec<EmulatorEvent> {
+        let Self { term, processor, limit, scanner, version_queries, .. } = self;
+        limit.feed(bytes, |piece| processor.advance(&mut PatchedTerm(term), piece));
         // The deadline counts from the first beginning: a program that begins its update again and again would never show it.
         let is_new = find(bytes, END_OF_UPDATE).is_some();
         let deadline = processor.sync_timeout().sync_timeout();
         self.sync_deadline = self.sync_deadline.filter(|_| !is_new && deadline.is_some()).or(deadline);
-        let mut heard = Vec::new();
-        heard.extend((0..version_questions.count(bytes)).map(|_| Heard::Reply(version().into())));
+        let mut events = Vec::new();
+        events.extend((0..version_queries.count(bytes)).map(|_| EmulatorEvent::Reply(version().into())));
         scanner.feed(bytes, |event| match &event.kind {
             TerminalEventKind::Query(query) if !matches!(query, Query::Alive { .. }) => {
-                heard.extend(answer(query).map(|text| Heard::Reply(text.into())));
+                events.extend(answer(query).map(|text| EmulatorEvent::Reply(text.into())));
             }
-            _ => heard.push(Heard::Event(Box::new(event.kind))),
+            _ => events.push(EmulatorEvent::Event(Box::new(event.kind))),
         });
-        self.take_events(&mut heard);
-        heard
+        self.take_events(&mut events);
+        events
     }
 
-    fn take_events(&mut self, heard: &mut Vec<Heard>) {
+    fn take_events(&mut self, events: &mut Vec<EmulatorEvent>) {
         // alacritty increases the scroll position even if a scroll region below the first line keeps no scrolled lines. Reading
         // lines that do not exist would panic.
         if self.scrolled() > self.history() {
@@ -174,8 +174,8 @@ impl Emulator {
         let size = self.size();
         for event in self.events.0.borrow_mut().drain(..) {
             match event {
-                Event::PtyWrite(text) => heard.push(Heard::Reply(text.into_bytes())),
-                Event::ClipboardStore(_, text) => heard.push(Heard::Copy(text)),
+                Event::PtyWrite(text) => events.push(EmulatorEvent::Reply(text.into_bytes())),
+                Event::ClipboardStore(_, text) => events.push(EmulatorEvent::Copy(text)),
                 Event::TextAreaSizeRequest(format) => {
                     let size = WindowSize {
                         num_lines: size.lines,
@@ -183,11 +183,13 @@ impl Emulator {
                         cell_width: 8,
                         cell_height: 16,
                     };
-                    heard.push(Heard::Reply(format(size).into_bytes()));
+                    events.push(EmulatorEvent::Reply(format(size).into_bytes()));
                 }
                 Event::ColorRequest(index, format) => {
                     let set = self.term.colors()[index.min(alacritty_terminal::term::color::COUNT - 1)];
-                    heard.push(Heard::Reply(format(set.unwrap_or_else(|| usual_colour(index))).into_bytes()));
+                    events.push(EmulatorEvent::Reply(
+                        format(set.unwrap_or_else(|| usual_colour(index))).into_bytes(),
+                    ));
                 }
                 _ => {}
             }
@@ -200,12 +202,12 @@ impl Emulator {
     }
 
     /// Ends a synchronized update, and shows its output.
-    pub(crate) fn end_sync(&mut self) -> Vec<Heard> {
-        self.processor.stop_sync(&mut MendedTerm(&mut self.term));
+    pub(crate) fn end_sync(&mut self) -> Vec<EmulatorEvent> {
+        self.processor.stop_sync(&mut PatchedTerm(&mut self.term));
         self.sync_deadline = None;
-        let mut heard = Vec::new();
-        self.take_events(&mut heard);
-        heard
+        let mut events = Vec::new();
+        self.take_events(&mut events);
+        events
     }
 
     pub(crate) fn size(&self) -> Size {
@@ -315,7 +317,7 @@ impl Emulator {
             let row = &grid[line];
             for x in 0..size.columns {
                 let column = Column(usize::from(x));
-                let mut cell = cells::cell(&row[column], self.term.colors());
+                let mut cell = screen_cell(&row[column], self.term.colors());
                 if selected.is_some_and(|range| range.contains(Point::new(line, column))) {
                     cell.style = cell.style.reversed();
                 }
@@ -410,7 +412,7 @@ impl Emulator {
     /// Returns the cells of a line. Lines of the scrollback are negative.
     pub(crate) fn row(&self, line: i32) -> impl Iterator<Item = Cell> {
         let row = &self.term.grid()[Line(line)];
-        (0..self.term.columns()).map(move |column| cells::cell(&row[Column(column)], self.term.colors()))
+        (0..self.term.columns()).map(move |column| screen_cell(&row[Column(column)], self.term.colors()))
     }
 
     /// Returns true if a line continues in the next one.
@@ -512,4 +514,55 @@ impl Emulator {
 fn escape(character: char) -> Vec<char> {
     let has_meaning = r"\.+*?()|[]{}^$#&-~".contains(character);
     if has_meaning { vec!['\\', character] } else { vec![character] }
+}
+
+/// Converts a cell of the emulator.
+fn screen_cell(cell: &GridCell, colours: &Colors) -> Cell {
+    let flags = cell.flags;
+    let is_second = flags.intersects(Flags::WIDE_CHAR_SPACER);
+    let underline = match flags.intersection(Flags::ALL_UNDERLINES) {
+        Flags::UNDERLINE => Underline::Single,
+        Flags::DOUBLE_UNDERLINE => Underline::Double,
+        Flags::UNDERCURL => Underline::Curly,
+        Flags::DOTTED_UNDERLINE => Underline::Dotted,
+        Flags::DASHED_UNDERLINE => Underline::Dashed,
+        _ => Underline::None,
+    };
+    let (foreground, is_dim) = colour(cell.fg, colours);
+    let style = Style {
+        foreground,
+        background: colour(cell.bg, colours).0,
+        underline_colour: cell.underline_color().map_or(Colour::Default, |own| colour(own, colours).0),
+        underline,
+        bold: flags.contains(Flags::BOLD),
+        dim: flags.contains(Flags::DIM) || is_dim,
+        italic: flags.contains(Flags::ITALIC),
+        reverse: flags.contains(Flags::INVERSE),
+        hidden: flags.contains(Flags::HIDDEN),
+        strike: flags.contains(Flags::STRIKEOUT),
+    };
+    Cell {
+        // The emulator stores a tab in its first cell.
+        character: (!is_second).then_some(if cell.c < ' ' { ' ' } else { cell.c }),
+        marks: cell.zerowidth().filter(|marks| !marks.is_empty()).map(Into::into),
+        style,
+        link: cell.hyperlink().filter(|link| link.uri().len() <= MAX_LINK && link.id().len() <= MAX_LINK),
+    }
+}
+
+/// Converts a colour. Returns true for a dim colour.
+fn colour(colour: Color, colours: &Colors) -> (Colour, bool) {
+    let set = |index: usize| colours[index].map(|Rgb { r, g, b }| Colour::Rgb(r, g, b));
+    match colour {
+        Color::Spec(Rgb { r, g, b }) => (Colour::Rgb(r, g, b), false),
+        Color::Indexed(index) => (set(usize::from(index)).unwrap_or(Colour::Indexed(index)), false),
+        Color::Named(named) => {
+            let number = named as usize;
+            let dim = NamedColor::DimBlack as usize..=NamedColor::DimWhite as usize;
+            let is_dim = dim.contains(&number) || named == NamedColor::DimForeground;
+            let index = if dim.contains(&number) { number - NamedColor::DimBlack as usize } else { number };
+            let plain = u8::try_from(index).map_or(Colour::Default, Colour::Indexed);
+            (set(number).unwrap_or(plain), is_dim)
+        }
+    }
 }

@@ -65,12 +65,9 @@ mod client;
 mod connection;
 mod event_loop;
 mod kept_panes;
-mod message_buffer;
-mod pane_process;
-mod server_connection;
 mod wire;
 
 pub use client::{KeeperClient, KeeperEvent, KeptPane, StartPane};
-pub use event_loop::serve;
 #[doc(hidden)]
-pub use server_connection::rewrite_requests;
+pub use connection::rewrite_requests;
+pub use event_loop::serve;

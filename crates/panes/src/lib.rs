@@ -22,7 +22,6 @@
 #![forbid(unsafe_code)]
 
 mod actions;
-mod address;
 mod client;
 #[doc(hidden)]
 pub mod descriptor_socket;
@@ -30,39 +29,35 @@ mod draw;
 mod effect;
 mod emulator;
 mod file_writer;
-mod help_page;
 mod hub_host;
-mod inspection;
 pub mod keeper;
-mod late_output;
 mod layout;
-mod line_settings;
 mod link_rule;
-mod mouse;
 mod open_notifications;
-mod outer_modes;
+mod outer_terminal;
 mod pane;
+mod paths;
 mod protocol;
-mod raw_terminal;
 mod saved_session;
 mod screen;
 mod server;
-mod set_aside;
+mod server_version;
 mod sidebar_page;
 mod snapshot;
 mod state;
-mod string_limit;
 mod style;
+mod unread_output;
 mod view;
 mod workspace;
 
 pub use actions::PaneKeys;
-pub use address::Places;
 pub use client::{ClientError, ClientSettings, Surroundings, attach, request, running_server};
-pub use inspection::{RunningServer, ServerAge, saved_panes};
 pub use layout::SplitDirection;
+pub use paths::PanePaths;
 pub use protocol::{Answer, PaneListed, Request};
 #[doc(hidden)]
 pub use protocol::{Frame, FrameKind, FrameReader, rewrite_frame};
 pub use protocol::{NameError, check_name};
+pub use saved_session::saved_panes;
 pub use server::{MayType, ServerOptions, Typist, serve};
+pub use server_version::{RunningServer, ServerAge};

@@ -23,13 +23,13 @@ pub(crate) fn may_be_followed(uri: &str) -> bool {
 }
 
 /// The thread that looks up files.
-struct FileLooker {
+struct FileLookup {
     looks: SyncSender<(PathBuf, SyncSender<bool>)>,
     /// A lookup has timed out. No other one is made until it ends.
     hangs: Arc<AtomicBool>,
 }
 
-impl FileLooker {
+impl FileLookup {
     fn start() -> Option<Self> {
         let (looks, wanted) = sync_channel(1);
         let hangs = Arc::new(AtomicBool::new(false));
@@ -71,8 +71,8 @@ fn run(wanted: &Receiver<(PathBuf, SyncSender<bool>)>, hangs: &AtomicBool) {
 
 /// Returns true if a file or directory belongs to this user, and false if that cannot be determined in time.
 fn is_own_file(path: &Path) -> bool {
-    static LOOKER: OnceLock<Option<FileLooker>> = OnceLock::new();
-    LOOKER.get_or_init(FileLooker::start).as_ref().is_some_and(|looker| looker.is_own(path))
+    static LOOKUP: OnceLock<Option<FileLookup>> = OnceLock::new();
+    LOOKUP.get_or_init(FileLookup::start).as_ref().is_some_and(|lookup| lookup.is_own(path))
 }
 
 /// Parses the directory of OSC 7, which is a URL or a path. Returns `None` for a directory of another machine.
@@ -121,19 +121,19 @@ mod tests {
     #[test]
     fn a_file_system_that_hangs_makes_no_pane_wait_twice() {
         let (looks, wanted) = sync_channel(1);
-        let looker = FileLooker { looks, hangs: Arc::new(AtomicBool::new(false)) };
-        assert!(!looker.is_own(Path::new("/")));
+        let lookup = FileLookup { looks, hangs: Arc::new(AtomicBool::new(false)) };
+        assert!(!lookup.is_own(Path::new("/")));
         // The second one is not even looked up.
-        assert!(!looker.is_own(Path::new("/")));
+        assert!(!lookup.is_own(Path::new("/")));
         assert_eq!(wanted.try_iter().count(), 1);
         let directory = tempfile::tempdir().unwrap();
-        let hangs = Arc::clone(&looker.hangs);
+        let hangs = Arc::clone(&lookup.hangs);
         let (answer, answered) = sync_channel(1);
-        looker.looks.try_send((directory.path().to_owned(), answer)).unwrap();
+        lookup.looks.try_send((directory.path().to_owned(), answer)).unwrap();
         thread::scope(|scope| {
             scope.spawn(move || run(&wanted, &hangs));
             assert!(answered.recv().unwrap());
-            drop(looker);
+            drop(lookup);
         });
     }
 

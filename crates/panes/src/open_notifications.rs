@@ -53,7 +53,7 @@ struct Button {
 
 /// The consequences of a new notification. There are none if it repeats the question of the one that it replaces.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Added {
+pub(crate) struct NewNotification {
     /// The question to ask.
     pub(crate) question: Option<NewQuestion>,
     /// The report to the hub, if nothing is asked.
@@ -75,7 +75,7 @@ pub(crate) struct NewQuestion {
 
 /// A notification that the program withdrew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Removed {
+pub(crate) enum Withdrawn {
     /// It was asked as this question.
     Question(QuestionNumber),
     /// It was reported to the hub.
@@ -94,8 +94,15 @@ pub(crate) enum NotificationReply {
 impl OpenNotifications {
     /// Adds a notification, which replaces one with the same id. `can_ask` is false if the program can no longer be told which
     /// button was pressed.
-    pub(crate) fn add(&mut self, notification: &Notification, report: Value, can_ask: bool) -> Added {
-        let Some(id) = &notification.id else { return Added { report: Some(report), ..Added::default() } };
+    pub(crate) fn add(
+        &mut self,
+        notification: &Notification,
+        report: Value,
+        can_ask: bool,
+    ) -> NewNotification {
+        let Some(id) = &notification.id else {
+            return NewNotification { report: Some(report), ..NewNotification::default() };
+        };
         let before = self.take(id).and_then(|open| open.question);
         let replaces = before.as_ref().map(|question| question.number);
         let closes = if self.open.len() == MAX_OPEN { self.open.remove(0).question_number() } else { None };
@@ -104,7 +111,7 @@ impl OpenNotifications {
         let buttons = if can_ask && reports_click { buttons(&metadata.buttons) } else { Vec::new() };
         let text = text_of(notification);
         let mut open = OpenNotification { id: id.clone(), reports_click, reports_close, question: None };
-        let mut added = Added { closes, ..Added::default() };
+        let mut added = NewNotification { closes, ..NewNotification::default() };
         if buttons.is_empty() {
             (added.report, added.closes) = (Some(report), closes.or(replaces));
         } else if let Some(same) = before.filter(|question| question.asks_the_same(&text, &buttons)) {
@@ -128,8 +135,8 @@ impl OpenNotifications {
     }
 
     /// Removes a notification that the program withdraws.
-    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<Removed> {
-        Some(self.take(id)?.question_number().map_or(Removed::Notification, Removed::Question))
+    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<Withdrawn> {
+        Some(self.take(id)?.question_number().map_or(Withdrawn::Notification, Withdrawn::Question))
     }
 
     /// Removes all notifications. Returns the questions to close.
@@ -165,7 +172,7 @@ impl OpenNotifications {
     }
 
     /// Handles the outcome of a question. Returns `None` if its notification is not open any more.
-    pub(crate) fn hear(
+    pub(crate) fn handle_outcome(
         &mut self,
         number: QuestionNumber,
         outcome: &QuestionOutcome,
@@ -282,8 +289,8 @@ mod tests {
                         closed.extend(added.closes);
                     }
                     TerminalEventKind::Close { id } => match open.remove(id) {
-                        Some(Removed::Question(number)) => closed.push(number),
-                        Some(Removed::Notification) => *withdrawn += 1,
+                        Some(Withdrawn::Question(number)) => closed.push(number),
+                        Some(Withdrawn::Notification) => *withdrawn += 1,
                         None => {}
                     },
                     _ => {}
@@ -291,12 +298,12 @@ mod tests {
             }
         }
 
-        fn hear(&mut self, number: u64, outcome: &QuestionOutcome) -> Option<NotificationReply> {
-            self.open.hear(QuestionNumber(number), outcome)
+        fn handle_outcome(&mut self, number: u64, outcome: &QuestionOutcome) -> Option<NotificationReply> {
+            self.open.handle_outcome(QuestionNumber(number), outcome)
         }
 
         fn choose(&mut self, number: u64, label: &str) -> Option<NotificationReply> {
-            self.hear(number, &QuestionOutcome::Chosen(label.to_owned()))
+            self.handle_outcome(number, &QuestionOutcome::Chosen(label.to_owned()))
         }
     }
 
@@ -352,7 +359,7 @@ mod tests {
             replaces: None,
         };
         assert_eq!((&program.asked[..], program.told), (&[expect][..], 0));
-        assert_eq!(program.hear(1, &QuestionOutcome::Asked), None);
+        assert_eq!(program.handle_outcome(1, &QuestionOutcome::Asked), None);
         let told = Some(program_hears("\x1b]99;i=b;2\x1b\\\x1b]99;i=b:p=close;\x1b\\"));
         assert_eq!(program.choose(1, "Leave it"), told);
         assert_eq!((program.choose(1, "Leave it"), program.open.ids()), (None, Vec::new()));
@@ -381,7 +388,7 @@ mod tests {
     #[test]
     fn the_same_notification_again_is_the_same_question() {
         let mut program = Program::new(&BUILD);
-        program.hear(1, &QuestionOutcome::Asked);
+        program.handle_outcome(1, &QuestionOutcome::Asked);
         program.write(&BUILD);
         assert_eq!((program.asked.len(), program.closed.len(), program.told), (1, 0, 0));
         program.open.see_all();
@@ -402,12 +409,12 @@ mod tests {
         let closed = "\x1b]99;i=b:p=close;\x1b\\";
         let mut program = Program::new(&BUILD);
         assert_eq!(program.open.see_all(), (None, Vec::new()), "it cannot be seen yet");
-        program.hear(1, &QuestionOutcome::Asked);
+        program.handle_outcome(1, &QuestionOutcome::Asked);
         assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(1)]));
         assert_eq!((program.open.see_all(), program.open.ids()), ((None, Vec::new()), Vec::new()));
-        assert_eq!(program.hear(1, &QuestionOutcome::Closed), Some(program_hears(closed)));
+        assert_eq!(program.handle_outcome(1, &QuestionOutcome::Closed), Some(program_hears(closed)));
         program.write(&BUILD);
-        program.hear(2, &QuestionOutcome::Asked);
+        program.handle_outcome(2, &QuestionOutcome::Asked);
         // The answer ends the ring, and that event may arrive first.
         assert_eq!(program.open.see_all(), (None, vec![QuestionNumber(2)]));
         assert_eq!(program.choose(2, "Again"), Some(program_hears(&format!("\x1b]99;i=b;1\x1b\\{closed}"))));
@@ -417,10 +424,10 @@ mod tests {
     fn what_cannot_be_asked_is_told() {
         let mut program = Program::new(&BUILD);
         assert_eq!(
-            program.hear(1, &QuestionOutcome::NotAsked),
+            program.handle_outcome(1, &QuestionOutcome::NotAsked),
             Some(NotificationReply::Hub(json!({ "body": "Build" })))
         );
-        assert_eq!(program.hear(1, &QuestionOutcome::NotAsked), None);
+        assert_eq!(program.handle_outcome(1, &QuestionOutcome::NotAsked), None);
         let (told, closes) = program.open.see_all();
         assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
         // Without an id, without a request for reports, and without a label.

@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use signal_hook::consts::SIGHUP;
 
 use crate::effect::{QuestionNumber, QuestionOutcome};
-use crate::emulator::{Emulator, Heard, Size};
+use crate::emulator::{Emulator, EmulatorEvent, Size};
 use crate::layout::PaneId;
 use crate::link_rule::reported_directory;
-use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, Removed};
+use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, Withdrawn};
 
 /// The lines of scrollback.
 const HISTORY: usize = 5000;
@@ -69,7 +69,7 @@ pub(crate) struct Pane {
     reports: ProgramReports,
     notifications: OpenNotifications,
     /// When this server began to read its program's reports.
-    heard_since: Instant,
+    reports_since: Instant,
     /// When its program started, if this server started it.
     program_started: Option<Instant>,
 }
@@ -80,7 +80,7 @@ pub(crate) enum PaneEvent {
     /// Write these bytes to the program.
     Reply(Vec<u8>),
     /// Report this to the hub as `surface.heard`.
-    Heard(Value),
+    Report(Value),
     /// Ask the person, instead of a report to the hub.
     Ask(NewQuestion),
     /// Close a question without an answer.
@@ -114,7 +114,7 @@ impl Pane {
             flash_since: None,
             reports: ProgramReports::default(),
             notifications: OpenNotifications::default(),
-            heard_since: now,
+            reports_since: now,
             program_started: None,
         }
     }
@@ -157,40 +157,40 @@ impl Pane {
 
     /// Handles output of its program.
     pub(crate) fn feed(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
-        let heard = self.emulator.feed(bytes);
-        self.events(heard, now)
+        let emulated = self.emulator.feed(bytes);
+        self.events(emulated, now)
     }
 
     /// Handles the reports in output that the screen already shows.
-    pub(crate) fn hear(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
-        let heard = Emulator::new(self.emulator.size(), 0).feed(bytes);
-        self.events(heard, now)
+    pub(crate) fn replay(&mut self, bytes: &[u8], now: Instant) -> Vec<PaneEvent> {
+        let emulated = Emulator::new(self.emulator.size(), 0).feed(bytes);
+        self.events(emulated, now)
     }
 
     /// Ends a synchronized update, and shows its output.
     pub(crate) fn end_sync(&mut self, now: Instant) -> Vec<PaneEvent> {
-        let heard = self.emulator.end_sync();
-        self.events(heard, now)
+        let emulated = self.emulator.end_sync();
+        self.events(emulated, now)
     }
 
-    fn events(&mut self, heard: Vec<Heard>, now: Instant) -> Vec<PaneEvent> {
+    fn events(&mut self, emulated: Vec<EmulatorEvent>, now: Instant) -> Vec<PaneEvent> {
         let mut events = Vec::new();
         let mut has_bell = false;
-        for heard in heard {
-            match heard {
+        for event in emulated {
+            match event {
                 // Several bells in one read count as one.
-                Heard::Event(event)
+                EmulatorEvent::Event(event)
                     if *event == TerminalEventKind::Bell && std::mem::replace(&mut has_bell, true) => {}
-                Heard::Reply(bytes) => events.push(PaneEvent::Reply(bytes)),
-                Heard::Copy(text) => events.push(PaneEvent::Copy(text)),
-                Heard::Event(event) => self.event(&event, now, &mut events),
+                EmulatorEvent::Reply(bytes) => events.push(PaneEvent::Reply(bytes)),
+                EmulatorEvent::Copy(text) => events.push(PaneEvent::Copy(text)),
+                EmulatorEvent::Event(event) => self.event(&event, now, &mut events),
             }
         }
         events
     }
 
     fn event(&mut self, event: &TerminalEventKind, now: Instant, events: &mut Vec<PaneEvent>) {
-        let report = self.reports.report(now.saturating_duration_since(self.heard_since), event);
+        let report = self.reports.report(now.saturating_duration_since(self.reports_since), event);
         match (event, report) {
             (TerminalEventKind::Notification(notification), Some(mut report)) => {
                 if let Some(id) = &notification.id {
@@ -201,18 +201,18 @@ impl Pane {
                 }
                 // The output of an ended program may still be read. Its questions are not asked.
                 let added = self.notifications.add(notification, report, self.ending.is_none());
-                events.extend(added.report.map(PaneEvent::Heard));
+                events.extend(added.report.map(PaneEvent::Report));
                 events.extend(added.question.map(PaneEvent::Ask));
                 events.extend(added.closes.map(PaneEvent::CloseQuestion));
             }
-            (_, report) => events.extend(report.map(PaneEvent::Heard)),
+            (_, report) => events.extend(report.map(PaneEvent::Report)),
         }
         match event {
             TerminalEventKind::Close { id } => {
                 events.extend(self.notifications.remove(id).map(|removed| match removed {
-                    Removed::Question(number) => PaneEvent::CloseQuestion(number),
-                    Removed::Notification => {
-                        PaneEvent::Heard(json!({ "id": id.as_str(), "withdrawn": true }))
+                    Withdrawn::Question(number) => PaneEvent::CloseQuestion(number),
+                    Withdrawn::Notification => {
+                        PaneEvent::Report(json!({ "id": id.as_str(), "withdrawn": true }))
                     }
                 }));
             }
@@ -262,7 +262,7 @@ impl Pane {
         self.ending = Some(ending);
         self.progress = None;
         let closed = self.notifications.remove_all().into_iter().map(PaneEvent::CloseQuestion);
-        self.reports.ended().map(PaneEvent::Heard).into_iter().chain(closed).collect()
+        self.reports.ended().map(PaneEvent::Report).into_iter().chain(closed).collect()
     }
 
     /// Resets the pane for a new start of its program. [`Effect::Forget`](crate::effect::Effect::Forget) closes the questions
@@ -295,24 +295,24 @@ impl Pane {
     }
 
     /// Handles the outcome of its program's question. Returns an event.
-    pub(crate) fn hear_outcome(
+    pub(crate) fn question_outcome(
         &mut self,
         number: QuestionNumber,
         outcome: &QuestionOutcome,
     ) -> Option<PaneEvent> {
-        Some(match self.notifications.hear(number, outcome)? {
+        Some(match self.notifications.handle_outcome(number, outcome)? {
             NotificationReply::Program(text) => PaneEvent::Reply(text.into_bytes()),
-            NotificationReply::Hub(report) => PaneEvent::Heard(report),
+            NotificationReply::Hub(report) => PaneEvent::Report(report),
         })
     }
 
     /// Filters an event from output that was not read in time. Another program may read the terminal by now, so nothing is
     /// answered or asked.
-    pub(crate) fn late_event(&mut self, event: PaneEvent) -> Vec<PaneEvent> {
+    pub(crate) fn unread_event(&mut self, event: PaneEvent) -> Vec<PaneEvent> {
         match event {
-            PaneEvent::Heard(_) | PaneEvent::CloseQuestion(_) => vec![event],
+            PaneEvent::Report(_) | PaneEvent::CloseQuestion(_) => vec![event],
             PaneEvent::Ask(question) => {
-                let told = self.hear_outcome(question.number, &QuestionOutcome::NotAsked);
+                let told = self.question_outcome(question.number, &QuestionOutcome::NotAsked);
                 told.into_iter().chain(question.replaces.map(PaneEvent::CloseQuestion)).collect()
             }
             _ => Vec::new(),
@@ -415,7 +415,7 @@ mod tests {
         // The title belonged to a working agent, which ends its turn.
         let later = now + Duration::from_mins(1);
         let events = again.feed("\x1b]2;\u{2733} fix the login\x07".as_bytes(), later);
-        assert!(events.iter().any(|event| matches!(event, PaneEvent::Heard(_))), "{events:?}");
+        assert!(events.iter().any(|event| matches!(event, PaneEvent::Report(_))), "{events:?}");
         before.end(Ending::Exit(0));
         assert!(!before.saved_description().contains("9;4"), "{:?}", before.saved_description());
     }

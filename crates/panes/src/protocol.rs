@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::layout::SplitDirection;
-use crate::line_settings::LineSettings;
+use crate::outer_terminal::LineSettings;
 
 /// Incremented when an older client or server can no longer take part.
 pub(crate) const VERSION: u32 = 1;

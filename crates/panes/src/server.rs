@@ -1,21 +1,16 @@
 //! The server: one loop over the keeper, the programs, the clients and the hub.
 
-mod accepting;
 mod client_link;
+mod clients;
 mod commands;
-mod drawing;
 mod effects;
 mod frame_clock;
-mod keeping;
-mod kept_output;
-mod note;
+mod keeper_events;
 mod program;
 mod program_questions;
-mod restoring;
 mod saver;
-mod saving;
+mod session;
 mod waiting;
-mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -26,7 +21,6 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::{Duration, Instant};
 
-use crate::keeper::{KeeperClient, KeptPane};
 use ringer_ipc::{Connect, LinkEvent};
 use ringer_journal::IdSource;
 use ringer_platform::{clear_wakes, wake_pair};
@@ -35,19 +29,19 @@ use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::client_link::ClientLink;
 use self::frame_clock::FrameClock;
-use self::kept_output::KeptOutput;
-use self::note::Note;
 use self::program::{Program, ReadyProgram};
 use self::program_questions::ProgramQuestions;
 use self::saver::Saver;
 use crate::actions::PaneKeys;
-use crate::address::Places;
 use crate::hub_host::{HubEvent, HubHost};
+use crate::keeper::{KeeperClient, KeptPane};
 use crate::layout::PaneId;
+use crate::paths::PanePaths;
 use crate::protocol::{Bye, Frame, FrameKind};
-use crate::saved_session::SavedSession;
+use crate::saved_session::{Note, SavedSession};
 use crate::screen::Screen;
 use crate::state::State;
+use crate::unread_output::KeeperBuffers;
 use crate::view::ClientId;
 
 /// A server without panes and clients exits after this time.
@@ -76,13 +70,13 @@ const STOPPED: &str =
 ///
 /// Returns false if another server already serves this home.
 pub fn serve(options: ServerOptions) -> io::Result<bool> {
-    let socket = options.places.server();
-    let Some(_lock) = options.places.lock(&socket)? else { return Ok(false) };
+    let socket = options.paths.server();
+    let Some(_lock) = options.paths.lock(&socket)? else { return Ok(false) };
     let (ends, write) = wake_pair()?;
     signal_hook::low_level::pipe::register(SIGTERM, write.try_clone()?)?;
     signal_hook::low_level::pipe::register(SIGHUP, write)?;
     let ServerOptions {
-        mut places,
+        mut paths,
         load_keys,
         backend,
         connect,
@@ -92,9 +86,9 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         may_type,
     } = options;
     // Only the directory of the screens is used here. `adopt` restores the session, or sets an unusable file aside.
-    let saved = SavedSession::read(&places.session()).ok().flatten();
-    places.keep_screens_in(saved.and_then(|saved| saved.screens));
-    let (keeper, kept) = connect_keeper(&places, &*start_keeper)?;
+    let saved = SavedSession::read(&paths.session()).ok().flatten();
+    paths.keep_screens_in(saved.and_then(|saved| saved.screens));
+    let (keeper, kept) = connect_keeper(&paths, &*start_keeper)?;
     let now = Instant::now();
     let mut server = Server {
         state: State::new(load_keys(), Box::new(new_id), now),
@@ -110,10 +104,10 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         next_client: 0,
         unrestored: None,
         restored_unread: BTreeSet::new(),
-        notice: None,
-        kept: KeptOutput::default(),
+        attach_message: None,
+        kept: KeeperBuffers::default(),
         noted: BTreeMap::new(),
-        saver: Saver::start(&places)?,
+        saver: Saver::start(&paths)?,
         frames: FrameClock::new(now),
         idle_since: None,
         accepts_from: None,
@@ -121,7 +115,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
         is_keeper_gone: false,
         buffer: Vec::new(),
         screen: Screen::new(0, 0),
-        places,
+        paths,
         start_keeper,
     };
     server.adopt(kept, now);
@@ -134,7 +128,7 @@ pub fn serve(options: ServerOptions) -> io::Result<bool> {
     let result = server.run(&listener, &ends);
     server.questions.close_all();
     server.save_at_end();
-    server.say_bye();
+    server.send_bye();
     server.questions.wait_until_closed();
     remove_socket(socket);
     result.map(|()| true)
@@ -154,10 +148,10 @@ fn remove_socket(socket: PathBuf) {
 }
 
 fn connect_keeper(
-    places: &Places,
+    paths: &PanePaths,
     start: &dyn Fn() -> io::Result<()>,
 ) -> io::Result<(KeeperClient, Vec<KeptPane>)> {
-    let socket = places.keeper();
+    let socket = paths.keeper();
     match KeeperClient::connect(&socket) {
         Err(error) if error.kind() != io::ErrorKind::Unsupported => {}
         connected => return connected,
@@ -183,7 +177,7 @@ fn new_id() -> String {
 }
 
 struct Server {
-    places: Places,
+    paths: PanePaths,
     start_keeper: Box<dyn Fn() -> io::Result<()>>,
     load_keys: Box<dyn Fn() -> PaneKeys>,
     may_type: MayType,
@@ -201,8 +195,8 @@ struct Server {
     unrestored: Option<SavedSession>,
     /// Panes that were unread in the previous session. Each is reported to the hub once its program has started.
     restored_unread: BTreeSet<PaneId>,
-    notice: Option<Notice>,
-    kept: KeptOutput,
+    attach_message: Option<AttachMessage>,
+    kept: KeeperBuffers,
     /// The notes that the keeper has.
     noted: BTreeMap<PaneId, Note>,
     saver: Saver,
@@ -232,23 +226,23 @@ impl Server {
                 self.accept(listener, now);
             }
             if ready.keeper {
-                self.hear_keeper(now)?;
+                self.handle_keeper(now)?;
             }
             // Before the hub, which may report that the person has seen a question that was just asked.
             if ready.questions {
-                self.hear_questions();
+                self.handle_question_reports();
             }
             if ready.hub {
-                self.hear_hub(now);
+                self.handle_hub(now);
             }
             if ready.saver {
-                self.hear_saver(now);
+                self.handle_saver(now);
             }
             for (client, is_readable, is_writable) in ready.clients {
                 self.serve_client(client, is_readable, is_writable, now);
             }
             // After the frames were read: a server that was stopped for a while finds many at once.
-            self.lose_silent(now);
+            self.close_silent(now);
             for client in ready.typed {
                 self.serve_terminal(client, now);
             }
@@ -262,7 +256,7 @@ impl Server {
             let facts = self.state.tick(now);
             self.perform(facts.into_iter().collect());
             // Before drawing: everything that the person has seen must survive a crash.
-            self.tell_shown();
+            self.send_views();
             self.save_changed_session();
             self.draw(now);
             self.frames.change_at(self.state.next_change(now));
@@ -284,7 +278,7 @@ impl Server {
         now.saturating_duration_since(since) >= IDLE_END
     }
 
-    fn hear_hub(&mut self, now: Instant) {
+    fn handle_hub(&mut self, now: Instant) {
         for event in self.hub.events() {
             match event {
                 HubEvent::Link(LinkEvent::Connected) => self.state.hub_connected(),
@@ -392,7 +386,7 @@ impl Server {
     }
 
     /// Tells all clients to leave. If another server takes over, they connect to it.
-    fn say_bye(&mut self) {
+    fn send_bye(&mut self) {
         let clients: Vec<ClientId> = self.clients.keys().copied().collect();
         let why = (!self.is_replaced).then(|| STOPPED.to_owned());
         let bye = Bye { why, comes_back: self.is_replaced };
@@ -407,26 +401,26 @@ impl Server {
     }
 }
 
-/// For this time, each new window shows the notice: after a crash all of them reconnect at once, and the person looks at one.
-const TOLD_FOR: Duration = Duration::from_secs(10);
+/// For this time, each new window shows the message: after a crash all of them reconnect at once, and the person looks at one.
+const SHOWN_FOR: Duration = Duration::from_secs(10);
 
 /// A message for the windows that connect first. The first one shows it even if that is later.
 #[derive(Debug)]
-struct Notice {
+struct AttachMessage {
     text: String,
     until: Instant,
-    is_told: bool,
+    is_shown: bool,
 }
 
-impl Notice {
+impl AttachMessage {
     fn new(text: String, now: Instant) -> Self {
-        Self { text, until: now + TOLD_FOR, is_told: false }
+        Self { text, until: now + SHOWN_FOR, is_shown: false }
     }
 
     /// The message for a window that connects now.
-    fn tell(&mut self, now: Instant) -> Option<String> {
-        let is_over = self.is_told && now >= self.until;
-        self.is_told = true;
+    fn take(&mut self, now: Instant) -> Option<String> {
+        let is_over = self.is_shown && now >= self.until;
+        self.is_shown = true;
         (!is_over).then(|| self.text.clone())
     }
 }
@@ -434,7 +428,7 @@ impl Notice {
 /// Options of [`serve`].
 pub struct ServerOptions {
     /// Paths of the sockets and files.
-    pub places: Places,
+    pub paths: PanePaths,
     /// Reads the key bindings.
     pub load_keys: Box<dyn Fn() -> PaneKeys>,
     /// Reads the agents' states, and asks the person the questions of programs.
@@ -470,15 +464,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_window_of_the_first_seconds_is_told_and_the_first_one_in_any_case() {
+    fn each_window_of_the_first_seconds_is_shown_and_the_first_one_in_any_case() {
         let now = Instant::now();
-        let mut notice = Notice::new("text".to_owned(), now);
-        for at in [now, now, now + TOLD_FOR / 2] {
-            assert_eq!(notice.tell(at).as_deref(), Some("text"));
+        let mut message = AttachMessage::new("text".to_owned(), now);
+        for at in [now, now, now + SHOWN_FOR / 2] {
+            assert_eq!(message.take(at).as_deref(), Some("text"));
         }
-        assert_eq!(notice.tell(now + TOLD_FOR), None);
-        let mut notice = Notice::new("text".to_owned(), now);
-        assert_eq!(notice.tell(now + 2 * TOLD_FOR).as_deref(), Some("text"));
-        assert_eq!(notice.tell(now + 2 * TOLD_FOR), None);
+        assert_eq!(message.take(now + SHOWN_FOR), None);
+        let mut message = AttachMessage::new("text".to_owned(), now);
+        assert_eq!(message.take(now + 2 * SHOWN_FOR).as_deref(), Some("text"));
+        assert_eq!(message.take(now + 2 * SHOWN_FOR), None);
     }
 }

@@ -5,8 +5,6 @@ mod keyboard;
 mod opening;
 mod output;
 mod pointer;
-mod restoring;
-mod scrolling;
 #[cfg(test)]
 mod simulation;
 #[cfg(test)]
@@ -35,14 +33,14 @@ const UNSEEN: Size = Size { columns: 80, lines: 24 };
 /// The shortest time between two reports to the hub that the person types.
 const TYPED_AGAIN: Duration = Duration::from_secs(10);
 
-fn heard(pane: &PaneId, mut params: Value) -> Effect {
+fn terminal_report(pane: &PaneId, mut params: Value) -> Effect {
     params["surface_id"] = json!(surface_of(pane));
     Effect::Report { method: ReportMethod::Terminal, params }
 }
 
 /// Reports to the hub that a program ended with an error, or could not be started.
-fn heard_error(pane: &PaneId, label: &str, text: &str) -> Effect {
-    heard(pane, json!({ "title": label, "body": text, "kind": "error" }))
+fn error_report(pane: &PaneId, label: &str, text: &str) -> Effect {
+    terminal_report(pane, json!({ "title": label, "body": text, "kind": "error" }))
 }
 
 pub(crate) struct State {
@@ -229,7 +227,7 @@ impl State {
     pub(crate) fn start_failed(&mut self, pane: &PaneId, why: &str) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         own.failure = Some(why.to_owned());
-        let told = heard_error(pane, &own.label(), why);
+        let told = error_report(pane, &own.label(), why);
         // The hub has to know the pane before the report.
         let mut effects = self.finish(Vec::new());
         effects.push(told);
@@ -246,7 +244,7 @@ impl State {
         let label = own.label();
         let mut effects = self.pane_events(pane, events);
         if !ending.is_success() {
-            effects.push(heard_error(pane, &label, &ending.text()));
+            effects.push(error_report(pane, &label, &ending.text()));
         }
         self.finish(effects)
     }

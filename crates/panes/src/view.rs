@@ -4,8 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::actions::PaneKeys;
-use crate::help_page::HelpPage;
+use crate::actions::{HelpPage, PaneKeys};
 use crate::layout::{Area, GrabbedBorder, PaneId};
 use crate::protocol::WindowShown;
 

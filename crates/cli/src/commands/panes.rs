@@ -45,11 +45,11 @@ fn serve() -> Outcome {
 }
 
 fn keep() -> Outcome {
-    let places = panes::places()?;
-    let socket = places.keeper();
+    let paths = panes::paths()?;
+    let socket = paths.keeper();
     let failed = |error| Failure::new(Exit::Unavailable, "programs cannot be held").because(error);
     // Another keeper already runs.
-    let Some(_lock) = places.lock(&socket).map_err(failed)? else { return Ok(()) };
+    let Some(_lock) = paths.lock(&socket).map_err(failed)? else { return Ok(()) };
     let _ = fs::remove_file(&socket);
     let listener = UnixListener::bind(&socket).map_err(failed)?;
     fs::set_permissions(&socket, fs::Permissions::from_mode(0o600)).map_err(failed)?;

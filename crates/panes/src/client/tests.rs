@@ -19,26 +19,26 @@ impl Surroundings for NothingStarts {
     }
 }
 
-fn places() -> (TempDir, Places) {
+fn paths() -> (TempDir, PanePaths) {
     let directory = tempfile::tempdir().unwrap();
     let home = Home::new(directory.path().join("home"));
     std::fs::create_dir(home.path()).unwrap();
-    let places = Places::of(&home).unwrap();
-    (directory, places)
+    let paths = PanePaths::of(&home).unwrap();
+    (directory, paths)
 }
 
 #[test]
 fn a_server_that_hangs_while_it_starts_is_told_of() {
-    let (_directory, places) = places();
+    let (_directory, paths) = paths();
     let until = Instant::now() + POLL_INTERVAL * 3;
-    let connected = connect_until(until, &places, &ClientSettings::default(), None, &NothingStarts);
+    let connected = connect_until(until, &paths, &ClientSettings::default(), None, &NothingStarts);
     let error = connected.err().unwrap().to_string();
     assert!(error.contains("cannot start: another one starts"), "{error}");
 }
 
 /// A server of another version, for one client. It ends when it is told to, or the client disconnects. Returns the request.
-fn other_server(places: &Places, program: &str, version: u32) -> JoinHandle<Vec<Request>> {
-    let socket = places.server();
+fn other_server(paths: &PanePaths, program: &str, version: u32) -> JoinHandle<Vec<Request>> {
+    let socket = paths.server();
     std::fs::create_dir_all(socket.parent().unwrap()).unwrap();
     let listener = UnixListener::bind(&socket).unwrap();
     let welcome = Welcome { version, program: program.to_owned(), takes_terminal: false };
@@ -63,9 +63,9 @@ fn only_a_newer_program_takes_over() {
     {
         // Even from a server with another protocol.
         for version in [VERSION, VERSION + 1] {
-            let (_directory, places) = places();
-            let asked = other_server(&places, server, version);
-            take_over(&places, &ClientSettings::default()).unwrap();
+            let (_directory, paths) = paths();
+            let asked = other_server(&paths, server, version);
+            take_over(&paths, &ClientSettings::default()).unwrap();
             let expected: &[Request] = if is_replaced { &[Request::Replace] } else { &[] };
             assert_eq!(asked.join().unwrap(), expected, "{server}");
         }
@@ -75,9 +75,9 @@ fn only_a_newer_program_takes_over() {
 #[test]
 fn an_older_program_goes_on_with_a_newer_server_or_says_that_it_is_too_old() {
     let show = |version: u32| {
-        let (_directory, places) = places();
-        let _asked = other_server(&places, "1000.0.0", version);
-        connect_or_start(&places, &ClientSettings::default(), None, &NothingStarts).map(|_| ())
+        let (_directory, paths) = paths();
+        let _asked = other_server(&paths, "1000.0.0", version);
+        connect_or_start(&paths, &ClientSettings::default(), None, &NothingStarts).map(|_| ())
     };
     show(VERSION).unwrap();
     let error = show(VERSION + 1).unwrap_err();

@@ -8,19 +8,18 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ringer_platform::owned;
+use ringer_platform::{Ending, owned};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::kept_panes::RING_LIMIT;
-use super::message_buffer::MessageBuffer;
 use super::wire::{
-    ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, PaneHeader, StartRequest, VERSION, Welcome,
+    ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, MessageBuffer, PaneHeader, StartRequest,
+    VERSION, Welcome,
 };
 use crate::descriptor_socket::{self, Received};
-use ringer_platform::Ending;
 
 /// How long the keeper may be silent while it answers the first line and hands over its panes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);

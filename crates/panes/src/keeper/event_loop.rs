@@ -15,9 +15,8 @@ use signal_hook::consts::{
 };
 use signal_hook::{flag, low_level};
 
-use super::connection::KeeperConnection;
+use super::connection::{KeeperConnection, ServerConnection};
 use super::kept_panes::KeptPanes;
-use super::server_connection::ServerConnection;
 use super::wire::{Hello, VERSION, Welcome};
 
 /// The most connections that have not sent their first line. One more closes the oldest.

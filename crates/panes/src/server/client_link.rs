@@ -6,17 +6,15 @@ use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::descriptor_socket::{self, Received};
-use ringer_platform::ByteQueue;
-use ringer_platform::{ForegroundCheck, try_lock_terminal, unlock_terminal};
+use ringer_platform::{ByteQueue, FIRST_FRAME_WITHIN, ForegroundCheck, try_lock_terminal, unlock_terminal};
 use ringer_ui::{Input, InputParser};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::termios::isatty;
 
-use crate::line_settings::LineSettings;
-use crate::outer_modes::{LEAVE, OuterModes};
+use crate::descriptor_socket::{self, Received};
+use crate::outer_terminal::{LEAVE, LineSettings, OuterModes};
 use crate::protocol::{Frame, FrameKind, FrameReader, WindowShown};
 use crate::screen::{Abilities, Screen};
 
@@ -221,7 +219,7 @@ impl ClientLink {
             return;
         }
         if let (Some(settings), Some(terminal)) = (self.line_settings, &self.terminal) {
-            settings.put_back(terminal);
+            settings.restore(terminal);
         }
         // The rest of the output is of no use. The first byte (ESC) ends a sequence that was cut off.
         self.terminal_out.clear();
@@ -281,6 +279,11 @@ impl ClientLink {
         if paste.is_some() { paste.into_iter().collect() } else { self.parser.flush() }
     }
 
+    /// The deadline for the first frame. `None` once that has arrived.
+    pub(super) fn hello_due(&self) -> Option<Instant> {
+        (!self.has_said_hello).then(|| self.accepted + FIRST_FRAME_WITHIN)
+    }
+
     /// The deadline for the rest of a sequence or a paste.
     pub(super) fn input_due(&self) -> Option<Instant> {
         let within = if self.parser.is_pasting() { PASTE_WITHIN } else { SEQUENCE_WITHIN };
@@ -337,6 +340,15 @@ mod tests {
         assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), ["é".as_bytes()]);
         let typed = link.late_input(late + SEQUENCE_WITHIN);
         assert_eq!(typed.iter().map(|input| &input.bytes[..]).collect::<Vec<_>>(), [b"\x1b"]);
+    }
+
+    #[test]
+    fn a_connection_has_two_seconds_for_its_hello() {
+        let now = Instant::now();
+        let mut link = ClientLink::new(UnixStream::pair().unwrap().0, now).unwrap();
+        assert_eq!(link.hello_due(), Some(now + Duration::from_secs(2)));
+        link.has_said_hello = true;
+        assert_eq!(link.hello_due(), None);
     }
 
     /// A client that sends its terminal, and the master of that PTY.

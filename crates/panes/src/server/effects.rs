@@ -97,7 +97,7 @@ impl Server {
     }
 
     /// Handles the outcomes of questions.
-    pub(super) fn hear_questions(&mut self) {
+    pub(super) fn handle_question_reports(&mut self) {
         for ((pane, number), outcome) in self.questions.take_reports() {
             let effects = self.state.question_outcome(&pane, number, &outcome);
             self.perform(effects);

@@ -9,9 +9,9 @@ use std::time::{Duration, Instant};
 
 use ringer_platform::{clear_wakes, wake_pair};
 
-use crate::address::{Places, SESSION};
 use crate::file_writer::{Directory, FileWriter};
 use crate::layout::PaneId;
+use crate::paths::{PanePaths, SESSION};
 use crate::saved_session::SavedSession;
 
 /// Delay between a change and the save of the screens.
@@ -52,12 +52,12 @@ pub(super) struct Saver {
 }
 
 impl Saver {
-    pub(super) fn start(places: &Places) -> io::Result<Self> {
+    pub(super) fn start(paths: &PanePaths) -> io::Result<Self> {
         let (woken, wakes) = wake_pair()?;
         let wakes = Arc::new(wakes);
         Ok(Self {
-            screens: FileWriter::start(places.screens().to_owned(), Directory::Make, Arc::clone(&wakes))?,
-            session: FileWriter::start(places.home().to_owned(), Directory::Exists, wakes)?,
+            screens: FileWriter::start(paths.screens().to_owned(), Directory::Make, Arc::clone(&wakes))?,
+            session: FileWriter::start(paths.home().to_owned(), Directory::Exists, wakes)?,
             woken,
             look_at: None,
             session_at: None,
@@ -68,7 +68,7 @@ impl Saver {
         })
     }
 
-    /// Becomes readable when [`Self::hear`] has something to do.
+    /// Becomes readable when [`Self::take_saved_screens`] has something to do.
     pub(super) fn as_fd(&self) -> BorrowedFd<'_> {
         self.woken.as_fd()
     }
@@ -171,7 +171,7 @@ impl Saver {
     }
 
     /// Handles the threads' results, and writes the next session. Returns the screens that were written or failed.
-    pub(super) fn hear(&mut self, now: Instant) -> Vec<SavedScreen> {
+    pub(super) fn take_saved_screens(&mut self, now: Instant) -> Vec<SavedScreen> {
         clear_wakes(&self.woken);
         let session = self.session.take_outcomes();
         let screens = self.screens.take_outcomes();
@@ -216,12 +216,12 @@ mod tests {
     use crate::actions::PaneKeys;
     use crate::state::State;
 
-    fn places() -> (tempfile::TempDir, Places) {
+    fn paths() -> (tempfile::TempDir, PanePaths) {
         let directory = tempfile::tempdir().unwrap();
         let home = Home::new(directory.path().join("home"));
         fs::create_dir(home.path()).unwrap();
-        let places = Places::of(&home).unwrap();
-        (directory, places)
+        let paths = PanePaths::of(&home).unwrap();
+        (directory, paths)
     }
 
     fn session() -> SavedSession {
@@ -231,27 +231,27 @@ mod tests {
 
     #[test]
     fn a_session_that_could_not_be_written_is_tried_again_by_itself() {
-        let (_directory, places) = places();
-        fs::remove_dir(places.home()).unwrap();
-        let mut saver = Saver::start(&places).unwrap();
+        let (_directory, paths) = paths();
+        fs::remove_dir(paths.home()).unwrap();
+        let mut saver = Saver::start(&paths).unwrap();
         saver.save_session(session(), Instant::now());
         saver.finish(Instant::now() + DEADLINE);
         let now = Instant::now();
-        assert_eq!(saver.hear(now), []);
+        assert_eq!(saver.take_saved_screens(now), []);
         assert_eq!(saver.due(now), Some(now + TRY_AGAIN));
-        fs::create_dir(places.home()).unwrap();
+        fs::create_dir(paths.home()).unwrap();
         assert!(saver.take_due(now + TRY_AGAIN));
         saver.save_session(session(), now);
         saver.finish(Instant::now() + DEADLINE);
-        assert_eq!(SavedSession::read(&places.session()).unwrap(), Some(session()));
-        saver.hear(now);
+        assert_eq!(SavedSession::read(&paths.session()).unwrap(), Some(session()));
+        saver.take_saved_screens(now);
         assert_eq!(saver.due(now), None);
     }
 
     #[test]
     fn a_change_does_not_wait_for_the_next_try() {
-        let (_directory, places) = places();
-        let (mut saver, now) = (Saver::start(&places).unwrap(), Instant::now());
+        let (_directory, paths) = paths();
+        let (mut saver, now) = (Saver::start(&paths).unwrap(), Instant::now());
         saver.look_within(now, TRY_AGAIN);
         saver.save_soon(now);
         assert_eq!(saver.due(now), Some(now + SAVE_AFTER));
@@ -261,8 +261,8 @@ mod tests {
 
     #[test]
     fn a_session_that_may_have_changed_is_saved_at_once_but_not_all_the_time() {
-        let (_directory, places) = places();
-        let (mut saver, now) = (Saver::start(&places).unwrap(), Instant::now());
+        let (_directory, paths) = paths();
+        let (mut saver, now) = (Saver::start(&paths).unwrap(), Instant::now());
         saver.save_soon(now);
         saver.save_session_at(now + SESSION_PAUSE);
         saver.save_session_at(now);
@@ -283,22 +283,22 @@ mod tests {
 
     #[test]
     fn screens_are_saved_one_after_the_other() {
-        let (_directory, places) = places();
-        let mut saver = Saver::start(&places).unwrap();
+        let (_directory, paths) = paths();
+        let mut saver = Saver::start(&paths).unwrap();
         let panes = ["a", "b", "a"].map(PaneId::new);
         saver.add_screens(panes.iter().cloned());
-        let mut heard = Vec::new();
+        let mut screens = Vec::new();
         until("both are saved", || {
             if let Some(pane) = saver.next_screen() {
                 saver.save_screen(&pane, "shown".to_owned());
             }
-            heard.extend(saver.hear(Instant::now()));
-            heard.len() == 2
+            screens.extend(saver.take_saved_screens(Instant::now()));
+            screens.len() == 2
         });
-        assert!(heard.iter().all(|screen| screen.is_saved));
-        assert_eq!(fs::read_to_string(places.screens().join("b")).unwrap(), "shown");
+        assert!(screens.iter().all(|screen| screen.is_saved));
+        assert_eq!(fs::read_to_string(paths.screens().join("b")).unwrap(), "shown");
         saver.remove_screen(&panes[0]);
         saver.finish(Instant::now() + DEADLINE);
-        assert!(!places.screens().join("a").exists());
+        assert!(!paths.screens().join("a").exists());
     }
 }

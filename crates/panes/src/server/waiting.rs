@@ -118,7 +118,7 @@ impl Server {
         let takes_frames = self.clients.values().any(|link| link.is_window && !link.is_busy());
         let frame = self.frames.due().filter(|_| takes_frames);
         let inputs = self.clients.values().filter_map(ClientLink::input_due);
-        let silent = self.clients.values().filter_map(ClientLink::first_frame_due);
+        let silent = self.clients.values().filter_map(ClientLink::hello_due);
         let idle = self.idle_since.map(|since| since + IDLE_END);
         let change = self.state.next_change(now);
         let closed = self.programs.values().filter_map(Program::next_look);

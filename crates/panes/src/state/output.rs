@@ -4,12 +4,12 @@ use std::time::Instant;
 
 use ringer_ui::ProgramQuestion;
 
-use super::{State, heard};
+use super::{State, terminal_report};
 use crate::effect::{Effect, QuestionNumber, QuestionOutcome};
-use crate::late_output::LateOutput;
 use crate::layout::PaneId;
 use crate::open_notifications::NewQuestion;
 use crate::pane::{Pane, PaneEvent, surface_of};
+use crate::unread_output::UnreadOutput;
 
 impl State {
     /// Handles new output of a pane's program.
@@ -25,12 +25,17 @@ impl State {
     /// the terminal by now, and clipboard texts are dropped, because the person may have copied something since. Notifications
     /// are reported even if the screen already shows the output: the server that showed it may have been killed before it
     /// reported them.
-    pub(crate) fn late_output(&mut self, pane: &PaneId, late: LateOutput<'_>, now: Instant) -> Vec<Effect> {
+    pub(crate) fn unread_output(
+        &mut self,
+        pane: &PaneId,
+        unread: UnreadOutput<'_>,
+        now: Instant,
+    ) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        own.not_kept += late.lost;
-        let mut events = own.hear(late.shown, now);
-        events.extend(own.feed(late.new, now));
-        let events = events.into_iter().flat_map(|event| own.late_event(event)).collect();
+        own.not_kept += unread.lost;
+        let mut events = own.replay(unread.shown, now);
+        events.extend(own.feed(unread.new, now));
+        let events = events.into_iter().flat_map(|event| own.unread_event(event)).collect();
         self.is_description_changed = true;
         self.pane_events(pane, events)
     }
@@ -78,7 +83,7 @@ impl State {
             match event {
                 // The output of an ended program may still be read. `send` drops the reply then.
                 PaneEvent::Reply(bytes) => effects.extend(self.send(pane, bytes)),
-                PaneEvent::Heard(params) => effects.push(heard(pane, params)),
+                PaneEvent::Report(params) => effects.push(terminal_report(pane, params)),
                 PaneEvent::Ask(asked) => effects.push(self.ask(pane, asked)),
                 PaneEvent::CloseQuestion(number) => {
                     effects.push(Effect::CloseQuestion { pane: pane.clone(), number });
@@ -121,7 +126,7 @@ impl State {
         outcome: &QuestionOutcome,
     ) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
-        let events = own.hear_outcome(number, outcome).into_iter().collect();
+        let events = own.question_outcome(number, outcome).into_iter().collect();
         self.pane_events(pane, events)
     }
 }

@@ -218,7 +218,7 @@ fn written(effects: &[Effect], to: &PaneId) -> String {
 }
 
 /// The parameters of the reports about programs.
-fn heard(effects: &[Effect]) -> Vec<&Value> {
+fn terminal_reports(effects: &[Effect]) -> Vec<&Value> {
     let own = effects.iter().filter_map(|effect| match effect {
         Effect::Report { method: ReportMethod::Terminal, params } => Some(params),
         _ => None,

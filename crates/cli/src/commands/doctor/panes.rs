@@ -5,7 +5,7 @@ use std::path::Path;
 
 use ringer_journal::Home;
 use ringer_panes::{
-    ClientError, ClientSettings, Places, RunningServer, ServerAge, running_server, saved_panes,
+    ClientError, ClientSettings, PanePaths, RunningServer, ServerAge, running_server, saved_panes,
 };
 
 use super::hub::try_writing;
@@ -16,19 +16,19 @@ const PART: &str = "panes";
 
 pub(super) fn rows(home: &Home) -> Vec<Row> {
     // Only reads: creates nothing if there never were panes.
-    if !Places::has_session(home) {
+    if !PanePaths::has_session(home) {
         return vec![Row::unused(PART, "none were opened yet (ringer open)")];
     }
-    let places = match Places::of(home) {
-        Ok(places) => places,
+    let paths = match PanePaths::of(home) {
+        Ok(paths) => paths,
         Err(error) => {
             let what = format!("there is no safe directory for their sockets: {error}");
             return vec![Row::broken(PART, what).fix("XDG_RUNTIME_DIR=/some/directory ringer attach")];
         }
     };
-    let found = running_server(&places, &ClientSettings::default());
-    let row = state(found, places.has_programs(), || saved_panes(&places));
-    let sockets = places.server();
+    let found = running_server(&paths, &ClientSettings::default());
+    let row = state(found, paths.has_programs(), || saved_panes(&paths));
+    let sockets = paths.server();
     std::iter::once(row).chain(sockets.parent().and_then(unwritable)).collect()
 }
 

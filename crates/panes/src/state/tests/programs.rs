@@ -4,9 +4,9 @@ use ringer_term::NotificationId;
 use ringer_term::probe::Probe;
 
 use super::*;
-use crate::late_output::LateOutput;
 use crate::pane::Pane;
 use crate::state::UNSEEN;
+use crate::unread_output::UnreadOutput;
 
 #[test]
 fn a_shell_that_exits_closes_its_pane() {
@@ -25,7 +25,7 @@ fn a_shell_closes_its_pane_whatever_its_last_command_did() {
         session.wait(after);
         let effects = session.state.ended(&right, ending, session.now);
         let is_error = |params: &&Value| params["kind"] == "error";
-        let errors = heard(&effects).into_iter().filter(is_error).count();
+        let errors = terminal_reports(&effects).into_iter().filter(is_error).count();
         assert_eq!(
             (session.state.pane(&right).is_none(), errors == 0),
             (closes, closes),
@@ -54,7 +54,7 @@ fn a_shell_that_ended_while_no_server_was_there_closes_its_pane() {
     let mut session = Session::with_shell();
     let pane = Pane::new(PaneId::new("kept"), PathBuf::from("/"), UNSEEN, session.now);
     let id = pane.id.clone();
-    session.state.adopt(pane, None, LateOutput::default(), session.now);
+    session.state.adopt(pane, None, UnreadOutput::default(), session.now);
     session.end(&id, 1);
     assert!(session.state.pane(&id).is_none());
 }
@@ -65,8 +65,8 @@ fn an_unexpected_end_is_told_and_stays_on_the_screen() {
     let pane = session.open(&["/usr/bin/make"], None);
     session.output(&pane, "error: it broke");
     let effects = session.state.ended(&pane, Ending::Signal(9), session.now);
-    let heard = heard(&effects);
-    let said = heard.iter().find(|params| params["title"] == "make").unwrap();
+    let reports = terminal_reports(&effects);
+    let said = reports.iter().find(|params| params["title"] == "make").unwrap();
     assert_eq!((&said["body"], &said["kind"]), (&"ended by SIGKILL".into(), &"error".into()));
     assert_eq!(said["surface_id"], format!("pane:{pane}"));
     assert!(facts(&effects).is_none_or(|own| own.surfaces.contains_key(&format!("pane:{pane}"))));
@@ -91,9 +91,9 @@ fn a_program_that_cannot_be_started_is_told_once_the_hub_knows_its_pane() {
     let is_report = |effect: &Effect| matches!(effect, Effect::Report { .. });
     let (described, reported) = (effects.iter().position(is_described), effects.iter().position(is_report));
     assert!(described.is_some() && described < reported, "{effects:?}");
-    let heard = heard(&effects)[0];
-    assert_eq!(heard["surface_id"], surface);
-    assert_eq!((&heard["body"], &heard["kind"]), (&"no such program".into(), &"error".into()));
+    let reports = terminal_reports(&effects)[0];
+    assert_eq!(reports["surface_id"], surface);
+    assert_eq!((&reports["body"], &reports["kind"]), (&"no such program".into(), &"error".into()));
 }
 
 #[test]
@@ -101,7 +101,7 @@ fn a_command_that_succeeds_stays_and_is_not_told() {
     let mut session = Session::with_shell();
     let pane = session.open(&["true"], None);
     let effects = session.end(&pane, 0);
-    assert_eq!(heard(&effects), Vec::<&Value>::new());
+    assert_eq!(terminal_reports(&effects), Vec::<&Value>::new());
     assert!(session.state.pane(&pane).is_some());
 }
 
@@ -110,7 +110,7 @@ fn a_shell_that_cannot_begin_stays() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.end(&pane, 1);
-    assert_eq!((leaving(&effects), heard(&effects).len()), (Vec::new(), 1));
+    assert_eq!((leaving(&effects), terminal_reports(&effects).len()), (Vec::new(), 1));
     assert_eq!(session.focused(1), pane);
 }
 
@@ -129,10 +129,10 @@ fn a_question_that_was_asked_without_a_server_is_not_answered() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let late = b"late\x1b[6n\x1b]52;c;aGVsbG8=\x07\x1b]777;notify;Build;all green\x07";
-    let late = LateOutput { new: late, lost: 7, ..LateOutput::default() };
-    let effects = session.state.late_output(&pane, late, session.now);
+    let late = UnreadOutput { new: late, lost: 7, ..UnreadOutput::default() };
+    let effects = session.state.unread_output(&pane, late, session.now);
     assert_eq!((written(&effects, &pane).as_str(), copied(&effects)), ("", Vec::new()));
-    assert_eq!(heard(&effects)[0]["body"], "all green");
+    assert_eq!(terminal_reports(&effects)[0]["body"], "all green");
     let text = session.drawn(1).text();
     assert!(text.contains("late") && text.contains("7 bytes not kept"), "{text}");
 }
@@ -142,9 +142,9 @@ fn what_is_on_the_screen_already_is_heard_and_not_drawn_again() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     session.output(&pane, "first ");
-    let late = LateOutput { shown: b"first \x1b]777;notify;Build;all green\x07", new: b"second", lost: 0 };
-    let effects = session.state.late_output(&pane, late, session.now);
-    assert_eq!(heard(&effects)[0]["body"], "all green", "the hub may not have been told");
+    let late = UnreadOutput { shown: b"first \x1b]777;notify;Build;all green\x07", new: b"second", lost: 0 };
+    let effects = session.state.unread_output(&pane, late, session.now);
+    assert_eq!(terminal_reports(&effects)[0]["body"], "all green", "the hub may not have been told");
     let text = session.drawn(1).text();
     assert!(text.contains("first second") && text.matches("first").count() == 1, "{text}");
 }
@@ -167,9 +167,9 @@ fn a_notification_and_a_title_are_told_to_the_hub() {
     let mut session = Session::with_shell();
     let pane = session.focused(1);
     let effects = session.output(&pane, "\x1b]777;notify;Build;all green\x07\x1b]2;building\x07");
-    let heard = heard(&effects);
+    let reports = terminal_reports(&effects);
     assert_eq!(
-        (&heard[0]["body"], &heard[0]["surface_id"]),
+        (&reports[0]["body"], &reports[0]["surface_id"]),
         (&"all green".into(), &format!("pane:{pane}").into())
     );
     assert_eq!(facts(&effects).unwrap().surfaces[&format!("pane:{pane}")]["title"], "building");

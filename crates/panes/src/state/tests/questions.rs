@@ -6,7 +6,7 @@ use ringer_ui::ProgramQuestion;
 
 use super::*;
 use crate::effect::{QuestionNumber, QuestionOutcome};
-use crate::late_output::LateOutput;
+use crate::unread_output::UnreadOutput;
 
 /// A notification with two buttons, whose clicks the program wants to know.
 const ASKS: &str = "\x1b]99;i=b:d=0:a=report;Again?\x1b\\\x1b]99;i=b:p=buttons;Yes\u{2028}No\x1b\\";
@@ -72,7 +72,7 @@ fn what_cannot_be_asked_is_told_to_the_hub() {
     let pane = session.focused(1);
     session.output(&pane, ASKS);
     let effects = session.outcome(&pane, 1, &QuestionOutcome::NotAsked);
-    assert_eq!(heard(&effects)[0]["title"], "Again?");
+    assert_eq!(terminal_reports(&effects)[0]["title"], "Again?");
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_question_is_closed_when_it_is_seen_and_when_its_program_ends() {
     assert_eq!(closed(&effects, &pane), [2]);
     assert_eq!(session.choose(&pane, 2, "Yes"), "");
     let effects = session.output(&pane, ASKS);
-    assert_eq!((asked(&effects), heard(&effects).len()), (Vec::new(), 1), "it has ended");
+    assert_eq!((asked(&effects), terminal_reports(&effects).len()), (Vec::new(), 1), "it has ended");
 }
 
 #[test]
@@ -110,8 +110,8 @@ fn what_was_written_without_a_server_is_told_and_not_asked() {
     let pane = session.focused(1);
     session.output(&pane, ASKS);
     let late = ASKS.replace("Again?", "Once more?");
-    let late = LateOutput { new: late.as_bytes(), ..LateOutput::default() };
-    let effects = session.state.late_output(&pane, late, session.now);
+    let late = UnreadOutput { new: late.as_bytes(), ..UnreadOutput::default() };
+    let effects = session.state.unread_output(&pane, late, session.now);
     assert_eq!((asked(&effects), closed(&effects, &pane)), (Vec::new(), vec![1]));
-    assert_eq!(heard(&effects)[0]["title"], "Once more?");
+    assert_eq!(terminal_reports(&effects)[0]["title"], "Once more?");
 }

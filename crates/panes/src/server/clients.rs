@@ -1,16 +1,21 @@
-//! Handles the frames and the input of clients.
+//! Accepts clients, handles their frames and their input, and draws their windows.
 
-use std::time::Instant;
+use std::io;
+use std::os::unix::net::UnixListener;
+use std::time::{Duration, Instant};
 
+use ringer_platform::peer_uid;
 use ringer_ui::Input;
 
 use super::Server;
 use super::client_link::ClientLink;
+use super::frame_clock::Redraw;
 use super::program::Program;
+use crate::draw::{draw, draw_lines};
 use crate::effect::Effect;
 use crate::emulator::MAX_SIZE;
 use crate::layout::PaneId;
-use crate::outer_modes::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
+use crate::outer_terminal::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
 use crate::protocol::{
     Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome, WindowShown,
 };
@@ -18,8 +23,64 @@ use crate::screen::Abilities;
 use crate::style::ColourDepth;
 use crate::view::{ClientFacts, ClientId, View};
 
+/// The most connections. One more replaces the oldest connection that has not sent its hello; if all have, it is closed.
+const MAX_CLIENTS: usize = 64;
+/// The most connections that are accepted before the existing ones are read. It is less than [`MAX_CLIENTS`], so that a client
+/// that has sent its hello is read before new connections could replace it.
+const ACCEPTED_AT_ONCE: usize = 16;
+/// How long to wait if `accept` fails, for example because too many files are open.
+const ACCEPT_WAIT: Duration = Duration::from_secs(1);
 /// The message when input is lost because the program does not read.
 const NOT_TYPED: &str = "the program does not read: what you type is not kept";
+
+impl Server {
+    /// Closes the connections whose first frame is late.
+    pub(super) fn close_silent(&mut self, now: Instant) {
+        let is_late = |link: &ClientLink| link.hello_due().is_some_and(|due| now >= due);
+        let late: Vec<ClientId> =
+            self.clients.iter().filter(|(_, link)| is_late(link)).map(|(client, _)| *client).collect();
+        for client in late {
+            self.lose(client);
+        }
+    }
+
+    /// Makes room for one more client, if necessary by closing the oldest one that has not sent its hello. Returns false if all
+    /// have.
+    fn has_room(&mut self) -> bool {
+        if self.clients.len() < MAX_CLIENTS {
+            return true;
+        }
+        // Ids increase, so the first one is the oldest.
+        let silent = self.clients.iter().find(|(_, link)| link.hello_due().is_some());
+        let Some(silent) = silent.map(|(client, _)| *client) else { return false };
+        self.lose(silent);
+        true
+    }
+
+    pub(super) fn accept(&mut self, listener: &UnixListener, now: Instant) {
+        for _ in 0..ACCEPTED_AT_ONCE {
+            let stream = match listener.accept() {
+                Ok((stream, _)) => stream,
+                Err(error) => match error.kind() {
+                    io::ErrorKind::WouldBlock => return,
+                    io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted => continue,
+                    _ => {
+                        self.accepts_from = Some(now + ACCEPT_WAIT);
+                        return;
+                    }
+                },
+            };
+            let is_own = peer_uid(&stream).is_ok_and(|uid| uid == rustix::process::geteuid().as_raw());
+            if !is_own || !self.has_room() {
+                continue;
+            }
+            if let Ok(link) = ClientLink::new(stream, now) {
+                self.next_client += 1;
+                self.clients.insert(ClientId(self.next_client), link);
+            }
+        }
+    }
+}
 
 impl Server {
     /// Reads the terminal of a client.
@@ -213,8 +274,8 @@ impl Server {
         self.state.set_keys((self.load_keys)());
         let effects = self.state.attach(client, facts, now);
         self.perform(effects);
-        if let Some(notice) = self.notice.as_mut().and_then(|notice| notice.tell(now)) {
-            self.state.note(client, notice, now);
+        if let Some(text) = self.attach_message.as_mut().and_then(|message| message.take(now)) {
+            self.state.note(client, text, now);
         }
         self.frames.input(now);
         self.changed();
@@ -222,7 +283,7 @@ impl Server {
     }
 
     /// Tells clients about changes of their views. They return to these if this server is killed.
-    pub(super) fn tell_shown(&mut self) {
+    pub(super) fn send_views(&mut self) {
         let is_news = |client: &ClientId, link: &ClientLink| {
             let view = self.state.view(*client).filter(|_| link.is_window);
             view.filter(|view| !link.told.as_ref().is_some_and(|told| view.is_as_told(told))).map(View::shown)
@@ -248,4 +309,81 @@ fn abilities(terminal: &TerminalFacts) -> Abilities {
         _ => ColourDepth::Rgb,
     };
     Abilities { colours, is_ascii: terminal.is_ascii }
+}
+
+impl Server {
+    /// Draws if a frame is due. A client whose last frame is still being sent is skipped, and gets a full frame later.
+    pub(super) fn draw(&mut self, now: Instant) {
+        let Some(redraw) = self.frames.take(now) else { return };
+        let windows: Vec<ClientId> = self
+            .clients
+            .iter()
+            .filter(|(_, link)| link.is_window && !link.is_leaving)
+            .map(|(id, _)| *id)
+            .collect();
+        let changed: Option<Vec<(PaneId, Vec<u16>)>> = match redraw {
+            Redraw::Everything => None,
+            Redraw::Panes(panes) => Some(
+                panes.into_iter().map(|pane| (pane.clone(), self.state.take_changed_lines(&pane))).collect(),
+            ),
+        };
+        for client in windows {
+            if let Some(link) = self.clients.get_mut(&client).filter(|link| link.is_busy()) {
+                link.is_behind = true;
+            } else if changed.as_ref().is_none_or(|changed| !self.draw_lines_for(client, changed)) {
+                self.draw_for(client, now);
+            }
+        }
+    }
+
+    /// Draws a whole window.
+    fn draw_for(&mut self, client: ClientId, now: Instant) {
+        if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
+            return;
+        }
+        draw(&self.state, client, now, &mut self.screen);
+        let mut out = self.mode_changes(client);
+        let Some(link) = self.clients.get_mut(&client) else { return };
+        self.screen.changes(link.shown.as_ref(), link.abilities, &mut out);
+        match &mut link.shown {
+            Some(shown) => std::mem::swap(shown, &mut self.screen),
+            None => link.shown = Some(self.screen.clone()),
+        }
+        self.send_output(client, out.as_bytes());
+    }
+
+    /// Draws the changed lines of panes. Returns false if the whole window has to be drawn.
+    fn draw_lines_for(&mut self, client: ClientId, changed: &[(PaneId, Vec<u16>)]) -> bool {
+        if self.state.view(client).is_none_or(|view| view.is_in_inbox) {
+            return true;
+        }
+        // The changes that a client has missed are not recorded.
+        let link = self.clients.get(&client).filter(|link| !link.is_behind);
+        let Some(shown) = link.and_then(|link| link.shown.as_ref()) else { return false };
+        let Some(rows) = draw_lines(&self.state, client, changed, shown, &mut self.screen) else {
+            return false;
+        };
+        let mut out = self.mode_changes(client);
+        let Some(link) = self.clients.get_mut(&client) else { return true };
+        let Some(shown) = &mut link.shown else { return false };
+        self.screen.changes_of_rows(rows.iter().copied(), Some(shown), link.abilities, &mut out);
+        shown.cursor = self.screen.cursor;
+        for row in rows {
+            shown.swap_row(row, &mut self.screen);
+        }
+        self.send_output(client, out.as_bytes());
+        true
+    }
+
+    /// Returns the sequences that set a client's terminal to the modes of the focused program.
+    fn mode_changes(&mut self, client: ClientId) -> String {
+        let (modes, mouse) = self.state.wanted_modes(client);
+        let mut out = String::new();
+        if let Some(link) = self.clients.get_mut(&client) {
+            let modes = OuterModes::of(modes, link.has_mouse.then_some(mouse));
+            modes.write_changes(link.modes, &mut out);
+            link.modes = modes;
+        }
+        out
+    }
 }

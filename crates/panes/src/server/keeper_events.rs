@@ -3,18 +3,17 @@
 use std::io;
 use std::time::Instant;
 
-use crate::keeper::{KeeperEvent, KeptPane, StartPane};
-
 use super::program::Program;
 use super::{Server, connect_keeper};
-use crate::late_output::{KeptEnd, LateOutput};
+use crate::keeper::{KeeperEvent, KeptPane, StartPane};
 use crate::layout::PaneId;
+use crate::unread_output::{BufferEnd, UnreadOutput};
 
 /// The most reads from a program that has ended, before its end is shown: 256 KiB.
 const LAST_READS: usize = 16;
 
 impl Server {
-    pub(super) fn hear_keeper(&mut self, now: Instant) -> io::Result<()> {
+    pub(super) fn handle_keeper(&mut self, now: Instant) -> io::Result<()> {
         let Ok(events) = self.keeper.events() else {
             // Running programs go on. The next program to start gets another keeper.
             self.lose_keeper(None);
@@ -105,7 +104,7 @@ impl Server {
             }
         }
         self.lose_keeper(Some(&PaneId::new(&start.id)));
-        let (keeper, kept) = connect_keeper(&self.places, &*self.start_keeper)?;
+        let (keeper, kept) = connect_keeper(&self.paths, &*self.start_keeper)?;
         (self.keeper, self.is_keeper_gone) = (keeper, false);
         // This may be another keeper, or the same one that did not receive the last notes.
         self.noted.clear();
@@ -155,13 +154,13 @@ impl Server {
         let Some(program) = self.programs.get_mut(&pane) else { return };
         program.find_keeper();
         program.is_unsaved = true;
-        let late = LateOutput::of(&kept.output, kept.dropped, self.kept.position(&pane));
-        if let Some(end) = KeptEnd::of(&kept.output, kept.dropped) {
-            self.kept.take(pane.clone(), end, late.lost);
+        let unread = UnreadOutput::of(&kept.output, kept.dropped, self.kept.position(&pane));
+        if let Some(end) = BufferEnd::of(&kept.output, kept.dropped) {
+            self.kept.take(pane.clone(), end, unread.lost);
         }
         // Output that the pane shows already has been handled and counted by this server.
-        let lost = if late.shown.is_empty() { late.lost } else { 0 };
-        let mut effects = self.state.late_output(&pane, LateOutput { shown: &[], lost, ..late }, now);
+        let lost = if unread.shown.is_empty() { unread.lost } else { 0 };
+        let mut effects = self.state.unread_output(&pane, UnreadOutput { shown: &[], lost, ..unread }, now);
         let is_new = self.state.pane(&pane).is_some_and(|own| own.ending.is_none());
         if let Some(ending) = kept.ending.filter(|_| is_new) {
             program.has_ended = true;

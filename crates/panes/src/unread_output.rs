@@ -1,9 +1,15 @@
-//! Output of a program from the time when no server read it, and the part of it that a saved screen already shows.
+//! Output of programs that the keeper buffered while no server was connected.
+//!
+//! A server saves the screens with this output, and only then sends the request with which the keeper drops it. If the server is
+//! killed in between, the next one gets the same output again. A position in each saved screen says how much of it the screen shows.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use memchr::memmem::rfind;
 use ringer_core::hash::fnv1a_64;
+
+use crate::layout::PaneId;
 
 /// The beginning and the end of the position after a saved screen. It is an APC string, which terminals and older versions
 /// ignore.
@@ -12,9 +18,9 @@ const END: &str = "\x1b\\";
 /// The number of last bytes that are compared: the most that one read from a PTY returns.
 const TAIL: usize = 4096;
 
-/// The end of the output that the keeper had when a server connected.
+/// The end of the keeper's output of a pane when a server connected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptEnd {
+pub(crate) struct BufferEnd {
     /// The number of bytes since the keeper began to keep output.
     bytes: u64,
     /// The hash of the last bytes. A keeper that starts to keep output again does not report that, but has other bytes in their
@@ -22,7 +28,7 @@ pub(crate) struct KeptEnd {
     tail: u64,
 }
 
-impl KeptEnd {
+impl BufferEnd {
     /// The end of the keeper's output, after `dropped` bytes that it no longer has. `None` if there was no output.
     pub(crate) fn of(output: &[u8], dropped: u64) -> Option<Self> {
         let bytes = dropped + output.len() as u64;
@@ -43,22 +49,19 @@ fn hash_tail(output: &[u8]) -> u64 {
 }
 
 /// The part of the keeper's output that a screen showed when it was saved.
-///
-/// A server saves the screens, and then lets the keeper drop its output. If the server is killed in between, the next one gets
-/// the same output again, and detects with this position that the screen already shows it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct KeptPosition {
+pub(crate) struct BufferPosition {
     /// The number of the server that saved it. Later servers have higher numbers.
     pub(crate) server: u64,
-    pub(crate) end: KeptEnd,
+    pub(crate) end: BufferEnd,
     /// The number of bytes that were lost before that, because the keeper only keeps the last ones.
     pub(crate) lost: u64,
 }
 
-impl KeptPosition {
+impl BufferPosition {
     /// Appends the position to a saved screen.
     pub(crate) fn write(self, out: &mut String) {
-        let Self { server, end: KeptEnd { bytes, tail }, lost } = self;
+        let Self { server, end: BufferEnd { bytes, tail }, lost } = self;
         let _ = write!(out, "{BEGIN}{server};{bytes};{tail};{lost}{END}");
     }
 
@@ -69,7 +72,7 @@ impl KeptPosition {
             let text = saved[at + BEGIN.len()..].strip_suffix(END.as_bytes())?;
             let mut numbers = str::from_utf8(text).ok()?.split(';').map(|number| number.parse().ok());
             let server = numbers.next()??;
-            let end = KeptEnd { bytes: numbers.next()??, tail: numbers.next()?? };
+            let end = BufferEnd { bytes: numbers.next()??, tail: numbers.next()?? };
             let position = Self { server, end, lost: numbers.next()?? };
             numbers.next().is_none().then_some((&saved[..at], position))
         };
@@ -79,7 +82,7 @@ impl KeptPosition {
 
 /// Output of a program from the time when no server read it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct LateOutput<'a> {
+pub(crate) struct UnreadOutput<'a> {
     /// The part that the screen already shows.
     pub(crate) shown: &'a [u8],
     /// The part that the screen does not show.
@@ -88,13 +91,82 @@ pub(crate) struct LateOutput<'a> {
     pub(crate) lost: u64,
 }
 
-impl<'a> LateOutput<'a> {
+impl<'a> UnreadOutput<'a> {
     /// Splits the keeper's output, before which it dropped `dropped` bytes, with the position of the saved screen. In case of
     /// doubt, all output is new: it is better shown twice than not at all.
-    pub(crate) fn of(output: &'a [u8], dropped: u64, position: Option<KeptPosition>) -> Self {
-        let shown = |own: KeptPosition| own.end.split(output, dropped).map(|parts| (parts, own.lost));
+    pub(crate) fn of(output: &'a [u8], dropped: u64, position: Option<BufferPosition>) -> Self {
+        let shown = |own: BufferPosition| own.end.split(output, dropped).map(|parts| (parts, own.lost));
         let ((shown, new), lost) = position.and_then(shown).unwrap_or(((&[], output), dropped));
         Self { shown, new, lost }
+    }
+}
+
+/// The output that this server received when it connected, and the keeper still has. The keeper drops all of it with the first
+/// request, so requests that can wait do so until the screens with this output are saved.
+#[derive(Debug, Default)]
+pub(crate) struct KeeperBuffers {
+    /// The number of this server, which is higher than the number of any earlier server.
+    server: u64,
+    panes: BTreeMap<PaneId, PaneBuffer>,
+    /// Closed panes whose programs have ended. The keeper need not be told at once.
+    closed: Vec<PaneId>,
+}
+
+#[derive(Debug)]
+struct PaneBuffer {
+    position: BufferPosition,
+    is_saved: bool,
+}
+
+impl KeeperBuffers {
+    pub(crate) fn new(server: u64) -> Self {
+        Self { server, ..Self::default() }
+    }
+
+    pub(crate) fn server(&self) -> u64 {
+        self.server
+    }
+
+    /// Records the position up to which a pane shows the kept output, and how many bytes were lost before.
+    pub(crate) fn take(&mut self, pane: PaneId, end: BufferEnd, lost: u64) {
+        let position = BufferPosition { server: self.server, end, lost };
+        self.panes.insert(pane, PaneBuffer { position, is_saved: false });
+    }
+
+    /// The position to save with the screen of a pane, if the keeper still has output of it.
+    pub(crate) fn position(&self, pane: &PaneId) -> Option<BufferPosition> {
+        self.panes.get(pane).map(|taken| taken.position)
+    }
+
+    /// Records that the screen of a pane is saved.
+    pub(crate) fn set_saved(&mut self, pane: &PaneId) {
+        self.panes.get_mut(pane).into_iter().for_each(|taken| taken.is_saved = true);
+    }
+
+    /// Returns true if some of the output is not saved in a screen yet.
+    pub(crate) fn is_needed(&self) -> bool {
+        self.panes.values().any(|taken| !taken.is_saved)
+    }
+
+    /// Returns true if the keeper still has output, or has not been told about a closed pane.
+    pub(crate) fn is_held(&self) -> bool {
+        !self.panes.is_empty() || !self.closed.is_empty()
+    }
+
+    /// Postpones telling the keeper that a pane was closed. Its program has ended.
+    pub(crate) fn close_later(&mut self, pane: PaneId) {
+        self.panes.remove(&pane);
+        self.closed.push(pane);
+    }
+
+    /// Returns the closed panes that the keeper has to forget.
+    pub(crate) fn take_closed(&mut self) -> Vec<PaneId> {
+        std::mem::take(&mut self.closed)
+    }
+
+    /// Records that the keeper received a request, and has dropped the output.
+    pub(crate) fn drop_all(&mut self) {
+        self.panes.clear();
     }
 }
 
@@ -107,10 +179,11 @@ mod tests {
 
     #[test]
     fn a_position_is_read_as_it_was_written_and_is_not_shown() {
-        let position = KeptPosition { server: 3, end: KeptEnd { bytes: 1 << 40, tail: u64::MAX }, lost: 7 };
+        let position =
+            BufferPosition { server: 3, end: BufferEnd { bytes: 1 << 40, tail: u64::MAX }, lost: 7 };
         let mut saved = "text".to_owned();
         position.write(&mut saved);
-        assert_eq!(KeptPosition::split(saved.as_bytes()), (&b"text"[..], Some(position)));
+        assert_eq!(BufferPosition::split(saved.as_bytes()), (&b"text"[..], Some(position)));
         let mut emulator = Emulator::new(Size::at_least(20, 2), 0);
         emulator.feed(saved.as_bytes());
         emulator.feed(b"!");
@@ -123,24 +196,24 @@ mod tests {
             "\x1b_ringer:kept=1;2;3;4;5\x1b\\",
             "\x1b_ringer:kept=1;2;3;4",
         ] {
-            assert_eq!(KeptPosition::split(other.as_bytes()), (other.as_bytes(), None), "{other:?}");
+            assert_eq!(BufferPosition::split(other.as_bytes()), (other.as_bytes(), None), "{other:?}");
         }
     }
 
-    /// The late part of the keeper's output, for a screen that was saved when the keeper had `before`.
+    /// The unread part of the keeper's output, for a screen that was saved when the keeper had `before`.
     #[track_caller]
     fn check(before: Option<(&str, u64)>, now: (&str, u64), expected: (&str, &str, u64)) {
         let position = before.and_then(|(output, lost)| {
-            let end = KeptEnd::of(output.as_bytes(), 0)?;
-            Some(KeptPosition { server: 1, end, lost })
+            let end = BufferEnd::of(output.as_bytes(), 0)?;
+            Some(BufferPosition { server: 1, end, lost })
         });
-        let late = LateOutput::of(now.0.as_bytes(), now.1, position);
+        let unread = UnreadOutput::of(now.0.as_bytes(), now.1, position);
         let (shown, new, lost) = expected;
-        assert_eq!(late, LateOutput { shown: shown.as_bytes(), new: new.as_bytes(), lost });
+        assert_eq!(unread, UnreadOutput { shown: shown.as_bytes(), new: new.as_bytes(), lost });
     }
 
     #[test]
-    fn what_is_on_the_screen_is_not_new() {
+    fn output_on_the_screen_is_not_new() {
         check(None, ("abcdef", 0), ("", "abcdef", 0));
         check(None, ("abcdef", 5), ("", "abcdef", 5));
         check(Some(("", 0)), ("abcdef", 0), ("", "abcdef", 0));
@@ -153,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_not_be_on_the_screen_is_new() {
+    fn output_that_may_not_be_on_the_screen_is_new() {
         // The keeper dropped everything and started again: it has less, as much, or more.
         check(Some(("abcd", 0)), ("efg", 0), ("", "efg", 0));
         check(Some(("abcd", 0)), ("efgh", 0), ("", "efgh", 0));
@@ -166,10 +239,30 @@ mod tests {
 
     proptest! {
         #[test]
-        fn garbage_is_no_reason_to_panic(bytes in "(ringer:kept=|\x1b_|\x1b\\\\|[0-9;]|x){0,20}", dropped in 0_u64..9) {
-            let (screen, position) = KeptPosition::split(bytes.as_bytes());
-            let late = LateOutput::of(screen, dropped, position);
-            prop_assert_eq!([late.shown, late.new].concat(), screen);
+        fn any_bytes_can_be_split(bytes in "(ringer:kept=|\x1b_|\x1b\\\\|[0-9;]|x){0,20}", dropped in 0_u64..9) {
+            let (screen, position) = BufferPosition::split(bytes.as_bytes());
+            let unread = UnreadOutput::of(screen, dropped, position);
+            prop_assert_eq!([unread.shown, unread.new].concat(), screen);
         }
+    }
+
+    #[test]
+    fn buffers_are_needed_until_all_screens_are_saved_or_closed() {
+        let mut kept = KeeperBuffers::new(4);
+        let [one, other, quiet] = ["one", "other", "quiet"].map(PaneId::new);
+        let end = BufferEnd::of(b"output", 0).expect("an end");
+        kept.take(one.clone(), end, 2);
+        kept.take(other.clone(), end, 0);
+        assert_eq!(kept.position(&one), Some(BufferPosition { server: 4, end, lost: 2 }));
+        assert_eq!(kept.position(&quiet), None);
+        kept.set_saved(&one);
+        assert!(kept.is_needed());
+        kept.close_later(other.clone());
+        assert!(!kept.is_needed() && kept.is_held());
+        assert_eq!(kept.take_closed(), [other]);
+        assert!(kept.take_closed().is_empty() && kept.is_held());
+        kept.drop_all();
+        assert_eq!(kept.position(&one), None);
+        assert!(!kept.is_held());
     }
 }

@@ -1,9 +1,4 @@
-//! Status of the server and the saved session, for diagnostics.
-
-use std::io;
-
-use crate::address::Places;
-use crate::saved_session::SavedSession;
+//! The version of a running server, compared with this program.
 
 /// The version of a server, compared with this program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,11 +32,6 @@ impl RunningServer {
         };
         Self { version, age, panes }
     }
-}
-
-/// The number of panes in the saved session. Without a server and a keeper, the first window restores them.
-pub fn saved_panes(places: &Places) -> io::Result<usize> {
-    Ok(SavedSession::read(&places.session())?.map_or(0, |saved| saved.panes.len()))
 }
 
 /// A semantic version. Build metadata is ignored.

@@ -17,13 +17,13 @@ const KEEPER: &str = "pty.sock";
 
 /// Paths of the sockets, locks and files of a home's panes.
 #[derive(Debug, Clone)]
-pub struct Places {
+pub struct PanePaths {
     home: PathBuf,
     sockets: PathBuf,
     screens: PathBuf,
 }
 
-impl Places {
+impl PanePaths {
     /// Finds the paths for a home, and creates the directories of the sockets and screens if necessary.
     pub fn of(home: &Home) -> io::Result<Self> {
         let best = socket_path(home, home.runtime())?.parent().map(Path::to_owned).unwrap_or_default();
