@@ -2,54 +2,40 @@
 
 pub(crate) mod answer;
 pub(crate) mod ask;
-mod attach;
-mod complete;
 mod completions;
 pub(crate) mod config;
-mod digest;
-mod dnd;
 mod doctor;
 mod help;
 mod hook;
 mod hub;
+mod hub_events;
 mod jump;
 mod lead;
-mod lead_session;
 mod list;
 mod listen;
 mod log;
-mod man;
 mod mark;
 mod mcp;
 mod mcp_backend;
 mod mcp_channels;
-mod mcp_proxy;
 mod mute;
 mod notify;
 mod nuke;
-mod observe;
-mod open;
 mod panes;
 mod progress;
 mod questions;
 mod relay;
 mod run;
-mod send;
 mod setup;
 mod show;
-mod snooze;
 mod status;
 mod statusline;
 mod surfaces;
 mod term;
-mod toast;
 mod trust;
 pub(crate) mod ui;
 pub(crate) mod ui_backend;
-mod undo;
 mod uninstall;
-mod watch;
-mod welcome;
 mod why;
 
 use std::ffi::OsString;
@@ -85,38 +71,38 @@ enum Command {
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
     Clear(mark::ClearArgs),
-    Snooze(snooze::Args),
+    Snooze(mark::SnoozeArgs),
     Mute(mute::Args),
-    Dnd(dnd::Args),
-    Digest(digest::Args),
-    Undo(undo::Args),
+    Dnd(mute::DndArgs),
+    Digest(list::DigestArgs),
+    Undo(mark::UndoArgs),
     Jump(jump::Args),
     Why(why::Args),
-    Watch(watch::Args),
+    Watch(hub_events::WatchArgs),
     Status(status::Args),
     Show(show::Args),
     Log(log::Args),
     Nuke(nuke::Args),
     Term(term::Args),
     Progress(progress::Args),
-    Toast(toast::Args),
-    Observe(observe::Args),
+    Toast(hub_events::ToastArgs),
+    Observe(hub_events::ObserveArgs),
     Run(run::Args),
-    Open(open::Args),
-    Attach(attach::AttachArgs),
-    Detach(attach::DetachArgs),
-    Send(send::Args),
+    Open(panes::OpenArgs),
+    Attach(panes::AttachArgs),
+    Detach(panes::DetachArgs),
+    Send(panes::SendArgs),
     Surfaces(surfaces::SurfacesArgs),
     Workspaces(surfaces::WorkspacesArgs),
     #[command(hide = true)]
     Panes(panes::Args),
     #[command(hide = true)]
-    LeadSession(lead_session::Args),
+    LeadSession(run::LeadSessionArgs),
     Setup(setup::Args),
     Uninstall(uninstall::Args),
     Hook(hook::Args),
     Mcp(mcp::Args),
-    McpProxy(mcp_proxy::Args),
+    McpProxy(mcp::ProxyArgs),
     Lead(lead::Args),
     Relay(relay::Args),
     Statusline(statusline::Args),
@@ -126,8 +112,8 @@ enum Command {
     Trust(trust::Args),
     Completions(completions::Args),
     #[command(hide = true)]
-    Complete(complete::Args),
-    Man(man::Args),
+    Complete(completions::CompleteArgs),
+    Man(help::ManArgs),
 }
 
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -170,34 +156,34 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Read(arguments)) => mark::read(&arguments),
         Some(Command::Unread(arguments)) => mark::unread(&arguments),
         Some(Command::Clear(arguments)) => mark::clear(&arguments),
-        Some(Command::Snooze(arguments)) => snooze::run(&arguments),
+        Some(Command::Snooze(arguments)) => mark::snooze(&arguments),
         Some(Command::Mute(arguments)) => mute::run(&arguments),
-        Some(Command::Dnd(arguments)) => dnd::run(&arguments),
-        Some(Command::Digest(arguments)) => digest::run(&arguments),
-        Some(Command::Undo(arguments)) => undo::run(&arguments),
+        Some(Command::Dnd(arguments)) => mute::dnd(&arguments),
+        Some(Command::Digest(arguments)) => list::digest(&arguments),
+        Some(Command::Undo(arguments)) => mark::undo(&arguments),
         Some(Command::Jump(arguments)) => jump::run(&arguments),
         Some(Command::Why(arguments)) => why::run(&arguments),
-        Some(Command::Watch(arguments)) => watch::run(&arguments),
-        Some(Command::Toast(arguments)) => toast::run(&arguments),
-        Some(Command::Observe(arguments)) => observe::run(&arguments),
+        Some(Command::Watch(arguments)) => hub_events::watch(&arguments),
+        Some(Command::Toast(arguments)) => hub_events::toast(&arguments),
+        Some(Command::Observe(arguments)) => hub_events::observe(&arguments),
         Some(Command::Hub(arguments)) => hub::run(&arguments),
         Some(Command::Run(arguments)) => match run::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
-        Some(Command::Open(arguments)) => open::run(&arguments),
-        Some(Command::Attach(arguments)) => attach::attach(&arguments),
-        Some(Command::Detach(arguments)) => attach::detach(&arguments),
-        Some(Command::Send(arguments)) => send::run(&arguments),
+        Some(Command::Open(arguments)) => panes::open(&arguments),
+        Some(Command::Attach(arguments)) => panes::attach(&arguments),
+        Some(Command::Detach(arguments)) => panes::detach(&arguments),
+        Some(Command::Send(arguments)) => panes::send(&arguments),
         Some(Command::Surfaces(arguments)) => surfaces::surfaces(&arguments),
         Some(Command::Workspaces(arguments)) => surfaces::workspaces(&arguments),
         Some(Command::Panes(arguments)) => panes::run(&arguments),
         Some(Command::Mcp(arguments)) => mcp::run(&arguments),
-        Some(Command::McpProxy(arguments)) => match mcp_proxy::run(&arguments) {
+        Some(Command::McpProxy(arguments)) => match mcp::proxy(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
-        Some(Command::LeadSession(arguments)) => match lead_session::run(&arguments) {
+        Some(Command::LeadSession(arguments)) => match run::run_session(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
@@ -211,8 +197,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Config(arguments)) => config::run(&arguments),
         Some(Command::Trust(arguments)) => trust::run(&arguments),
         Some(Command::Completions(arguments)) => completions::run(&arguments, Ringer::command()),
-        Some(Command::Complete(arguments)) => complete::run(&arguments, Ringer::command()),
-        Some(Command::Man(arguments)) => man::run(&arguments, Ringer::command()),
+        Some(Command::Complete(arguments)) => completions::complete(&arguments, Ringer::command()),
+        Some(Command::Man(arguments)) => help::man(&arguments, Ringer::command()),
     };
     exit_with(outcome)
 }
@@ -236,7 +222,7 @@ fn parse_hot_command(arguments: &[OsString]) -> Option<Command> {
         "hook" => read(after_program).map(Command::Hook),
         "listen" => read(after_program).map(Command::Listen),
         "mcp" => read(after_program).map(Command::Mcp),
-        lead_session::NAME => read(after_program).map(Command::LeadSession),
+        run::LEAD_SESSION => read(after_program).map(Command::LeadSession),
         "ask" => read(after_program).map(Command::Ask),
         "statusline" => read(after_program).map(Command::Statusline),
         _ => None,

@@ -6,21 +6,16 @@
     reason = "doc comments of arguments are help texts, and people do not read Markdown there"
 )]
 
-mod agent_names;
-mod agent_page;
+mod agent_threads;
+mod agents;
 mod client_setup;
 mod commands;
 mod confirm;
 mod context;
-mod editor;
 mod failure;
 mod guard;
 mod hub_client;
 mod hub_start;
-mod idle_push;
-mod line;
-mod machine_agents;
-mod mutes;
 mod notifications;
 mod origin;
 mod output;
@@ -28,10 +23,7 @@ mod panes;
 mod places;
 mod popup_answerer;
 mod probe;
-mod program_questions;
-mod repairs;
 mod sandbox;
-mod session_thread;
 mod table;
 mod terminal;
 mod time_arguments;

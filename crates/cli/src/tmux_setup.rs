@@ -1,4 +1,4 @@
-//! Ringer in tmux: finds the running servers, edits `tmux.conf`, and does the work of `ringer setup tmux` and `uninstall`.
+//! `ringer setup tmux`: finds the running servers, edits `tmux.conf`, and sets Ringer up in each server. `ringer uninstall` undoes it.
 
 use std::fs;
 use std::io::ErrorKind;
@@ -7,11 +7,15 @@ use std::path::{Path, PathBuf};
 use ringer_journal::Home;
 use ringer_platform::{Durability, path_variable, replace_file, variable};
 use ringer_term::sanitise_line;
-use ringer_tmux::{Binding, TmuxError, TmuxServer, install, is_installed, set_binding, turn_on_focus_events};
+use ringer_tmux::{
+    Binding, TmuxError, TmuxServer, install, is_installed, remove, set_binding, turn_on_focus_events,
+};
 use serde_json::json;
 
+use crate::client_setup::own_path;
+use crate::confirm::confirm_or_show;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{eprint_line, short_path};
+use crate::output::{count, eprint_line, print_json, print_line, print_text, short_path};
 use crate::{context, hub_client};
 
 const BEGIN: &str = "# ringer: begin (removed by: ringer setup tmux --remove)\n";
@@ -200,6 +204,107 @@ pub(crate) fn failed(server: &TmuxServer, error: &TmuxError) -> Failure {
     let what = format!("cannot set up tmux at {}", short_path(server.socket()));
     let failure = Failure::new(Exit::Unavailable, what).because(sanitise_line(&error.to_string()));
     if matches!(error, TmuxError::TooOld(_)) { failure.hint("tmux -V   # then upgrade it") } else { failure }
+}
+
+#[derive(Debug, Clone, Copy)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
+pub(crate) struct Options {
+    pub(crate) yes: bool,
+    pub(crate) dry_run: bool,
+    pub(crate) remove: bool,
+    pub(crate) json: bool,
+}
+
+pub(crate) fn run(arguments: Options) -> Outcome {
+    if arguments.remove { disconnect(arguments) } else { connect(arguments) }
+}
+
+fn connect(arguments: Options) -> Outcome {
+    check_server_around()?;
+    let program = own_path()?;
+    let change = ConfigChange::add(&program, Some(KEY))?;
+    let servers = running_servers();
+    if !agreed(arguments, &change, &servers)? {
+        return Ok(());
+    }
+    if change.is_change() {
+        change.write()?;
+    }
+    for server in &servers {
+        start_in(server, Some(KEY), &program)?;
+    }
+    if arguments.json {
+        return report(&change, &servers);
+    }
+    print_line("Done. Undo: ringer setup tmux --remove")
+}
+
+fn disconnect(arguments: Options) -> Outcome {
+    let change = ConfigChange::remove()?;
+    let servers = installed_servers(&context::home()?);
+    if !change.is_change() && servers.is_empty() && !arguments.json {
+        return print_line("Ringer is not set up in tmux; nothing to remove.");
+    }
+    if !agreed(arguments, &change, &servers)? {
+        return Ok(());
+    }
+    if change.is_change() {
+        change.write()?;
+    }
+    for server in &servers {
+        remove(server).map_err(|error| failed(server, &error))?;
+    }
+    if arguments.json { report(&change, &servers) } else { print_line("Done.") }
+}
+
+/// Shows the changes, and asks.
+fn agreed(arguments: Options, change: &ConfigChange, servers: &[TmuxServer]) -> Result<bool, Failure> {
+    let show =
+        || print_text(&change.diff().lines().map(|line| sanitise_line(line) + "\n").collect::<String>());
+    if arguments.json && arguments.dry_run {
+        report(change, servers)?;
+        return Ok(false);
+    }
+    if !arguments.json {
+        print_text(&described(arguments.remove, change, servers))?;
+    }
+    if arguments.dry_run {
+        show()?;
+        return Ok(false);
+    }
+    let (question, skip) = if arguments.remove {
+        ("Disconnect tmux?", "ringer setup tmux --remove --yes")
+    } else {
+        ("Connect tmux?", "ringer setup tmux --yes")
+    };
+    let agreed = arguments.yes || confirm_or_show(question, skip, show)?;
+    if !agreed {
+        eprint_line("Nothing was changed.");
+    }
+    Ok(agreed)
+}
+
+fn described(removes: bool, change: &ConfigChange, servers: &[TmuxServer]) -> String {
+    let file = short_path(&change.path);
+    let running = match servers.len() {
+        0 => "no server runs".to_owned(),
+        many => format!("in {} that {}", count(many, "server"), if many == 1 { "runs" } else { "run" }),
+    };
+    if removes {
+        return format!("  tmux  hooks, badges and the key go: the lines in {file}; {running}\n");
+    }
+    format!(
+        "  tmux  a ring around the pane that wants you, its number in the window list, prefix + {KEY} for the inbox;\n        \
+         what you look at is read. One line in {file}; {running}: hooks (place 97), focus-events on\n"
+    )
+}
+
+fn report(change: &ConfigChange, servers: &[TmuxServer]) -> Outcome {
+    let sockets: Vec<_> = servers.iter().map(TmuxServer::socket).collect();
+    print_json(&json!({
+        "file": { "path": change.path, "changes": change.is_change(), "diff": change.diff() },
+        "servers": sockets,
+    }))
 }
 
 #[cfg(test)]

@@ -1,13 +1,10 @@
 //! `ringer answer`.
 
-mod elsewhere;
-mod found;
-mod shown;
+mod prompt;
+mod remote;
 
 use std::io::IsTerminal;
 
-use elsewhere::{DIALOG_ONLY, Elsewhere, NOT_TOLD, OVER};
-use found::{Found, Target};
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
 use ringer_core::Sender;
@@ -21,6 +18,8 @@ use ringer_term::{escape_hidden, sanitise_line};
 use ringer_ui::PromptDetails;
 use serde_json::json;
 
+use self::prompt::{NamedPrompt, PromptKind, prompt_json, prompt_text, question_to_person};
+use self::remote::{DIALOG_ONLY, NOT_TOLD, OVER, RemotePrompt};
 use crate::client_setup::client_paths;
 use crate::confirm::ask_for_line;
 use crate::failure::{Exit, Failure, Outcome};
@@ -28,7 +27,7 @@ use crate::output::{eprint_line, print_bytes, print_json, print_line};
 use crate::popup_answerer::not_taken;
 use crate::{context, guard, hub_client, origin};
 
-pub(crate) use elsewhere::answer_of_popup;
+pub(crate) use remote::answer_of_popup;
 
 /// Answer a question, or allow or deny what an agent wants to do
 ///
@@ -77,38 +76,39 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     let words = arguments.id.iter().chain(&arguments.answer);
     let words: Vec<&str> = words.map(String::as_str).collect();
     let (id, words) = split(&words);
-    let mut found = Found::read(id, &mut journal)?;
-    if let Some(elsewhere) = Elsewhere::of(found.record.as_ref(), &mut journal)? {
+    let mut named = NamedPrompt::read(id, &mut journal)?;
+    if let Some(remote) = RemotePrompt::of(named.record.as_ref(), &mut journal)? {
         if arguments.close || (close && words.is_empty()) {
-            return Err(elsewhere.cannot_close());
+            return Err(remote.cannot_close());
         }
         let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-        return elsewhere.answer(&words, arguments.json, &mut journal);
+        return remote.answer(&words, arguments.json, &mut journal);
     }
-    if let Target::Prompt(prompt) = &mut found.target {
+    if let PromptKind::Dialog(prompt) = &mut named.kind {
         add_details(&mut journal, &paths(), prompt)?;
     }
-    let close = arguments.close || (close && words.is_empty() && matches!(found.target, Target::Question(_)));
+    let close =
+        arguments.close || (close && words.is_empty() && matches!(named.kind, PromptKind::Question(_)));
     if close && !words.is_empty() {
         return Err(Failure::usage("an answer and --close exclude each other"));
     }
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     if words.is_empty() && !close {
-        show(&found, arguments.json)?;
-        if arguments.json || !std::io::stdin().is_terminal() || !found.is_open() {
+        show(&named, arguments.json)?;
+        if arguments.json || !std::io::stdin().is_terminal() || !named.is_open() {
             return Ok(());
         }
-        let Some(line) = ask_for_line(&shown::question_to_person(&found))? else { return Ok(()) };
-        words = typed_words(&found, &line);
+        let Some(line) = ask_for_line(&question_to_person(&named))? else { return Ok(()) };
+        words = typed_words(&named, &line);
         if words.is_empty() {
             eprint_line("Not answered.");
             return Ok(());
         }
     }
-    match &found.target {
-        Target::Question(question) => answer_question(&found, question, &words, arguments, journal),
-        Target::Prompt(prompt) => answer_prompt(&found, prompt, &words, arguments, journal),
-        Target::Notification => Err(dialog_only(&found, NOT_TOLD)),
+    match &named.kind {
+        PromptKind::Question(question) => answer_question(&named, question, &words, arguments, journal),
+        PromptKind::Dialog(prompt) => answer_prompt(&named, prompt, &words, arguments, journal),
+        PromptKind::Notification => Err(dialog_only(&named, NOT_TOLD)),
     }
 }
 
@@ -116,17 +116,17 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
 pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
     let mut journal = context::journal()?;
     context::settle_spool(&mut journal);
-    let mut found = Found::read(Some(id), &mut journal)?;
-    if let Target::Prompt(prompt) = &mut found.target {
+    let mut named = NamedPrompt::read(Some(id), &mut journal)?;
+    if let PromptKind::Dialog(prompt) = &mut named.kind {
         add_details(&mut journal, &paths(), prompt)?;
     }
-    let record = found.record.as_ref();
-    let elsewhere = Elsewhere::of(record, &mut journal)?;
+    let record = named.record.as_ref();
+    let remote = RemotePrompt::of(record, &mut journal)?;
     let body = || record.map(|record| record.body.to_string()).unwrap_or_default();
     let title = record.map(|record| record.title.as_deref().unwrap_or(&record.sender).to_owned());
     let title = title.unwrap_or_default();
-    if let Some(elsewhere) = elsewhere {
-        let (content, only_there) = match elsewhere.details(&mut journal) {
+    if let Some(remote) = remote {
+        let (content, only_there) = match remote.details(&mut journal) {
             Ok((content, only_there)) => (content, only_there.map(str::to_owned)),
             Err(failure) => (
                 PromptContent::Plan { text: body(), whole: true },
@@ -135,15 +135,15 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
         };
         return Ok(PromptDetails { id: id.to_owned(), title, content, unanswerable_here: only_there });
     }
-    let (content, only_there) = match &found.target {
-        Target::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
-        Target::Prompt(prompt) => {
+    let (content, only_there) = match &named.kind {
+        PromptKind::Question(question) => (PromptContent::Questions(vec![question.as_prompt()]), None),
+        PromptKind::Dialog(prompt) => {
             let only_there = (prompt.prompt.method == AnswerMethod::DialogOnly).then_some(DIALOG_ONLY);
             (prompt.prompt.content.clone(), only_there)
         }
-        Target::Notification => (PromptContent::Plan { text: body(), whole: true }, Some(NOT_TOLD)),
+        PromptKind::Notification => (PromptContent::Plan { text: body(), whole: true }, Some(NOT_TOLD)),
     };
-    let is_over = !found.is_open() && !matches!(found.target, Target::Notification);
+    let is_over = !named.is_open() && !matches!(named.kind, PromptKind::Notification);
     let only_there = if is_over { Some(OVER) } else { only_there }.map(str::to_owned);
     Ok(PromptDetails { id: id.to_owned(), title, content, unanswerable_here: only_there })
 }
@@ -151,14 +151,14 @@ pub(crate) fn prompt_details(id: &str) -> Result<PromptDetails, Failure> {
 /// Answers as the person at the UI. Returns the outcome in words.
 pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, Failure> {
     let mut journal = context::journal()?;
-    let found = Found::read(Some(id), &mut journal)?;
-    if let Some(elsewhere) = Elsewhere::of(found.record.as_ref(), &mut journal)? {
-        return elsewhere.give(words, &mut journal).map(|answered| answered.text);
+    let named = NamedPrompt::read(Some(id), &mut journal)?;
+    if let Some(remote) = RemotePrompt::of(named.record.as_ref(), &mut journal)? {
+        return remote.give(words, &mut journal).map(|answered| answered.text);
     }
-    match &found.target {
-        Target::Question(question) => {
+    match &named.kind {
+        PromptKind::Question(question) => {
             let choice = question.as_prompt().read_choice(&words.join(" "));
-            let choice = choice.map_err(|error| invalid(&found, &error))?;
+            let choice = choice.map_err(|error| invalid(&named, &error))?;
             journal.answer(
                 &question.id,
                 choice.first().map(String::as_str),
@@ -168,14 +168,14 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
             hub_client::start_if_not_woken(&journal);
             Ok(answered_text(question))
         }
-        Target::Prompt(prompt) => {
-            let (decision, result) = decide(&found, prompt, words, AnsweredWith::Screen, &mut journal)?;
+        PromptKind::Dialog(prompt) => {
+            let (decision, result) = decide(&named, prompt, words, AnsweredWith::Screen, &mut journal)?;
             match result {
                 AnswerResult::Taken => Ok(taken_text(prompt, &decision.answer)),
                 result => Err(Failure::new(Exit::Data, not_taken(&result))),
             }
         }
-        Target::Notification => Err(dialog_only(&found, NOT_TOLD)),
+        PromptKind::Notification => Err(dialog_only(&named, NOT_TOLD)),
     }
 }
 
@@ -183,22 +183,22 @@ pub(crate) fn answer_from_screen(id: &str, words: &[String]) -> Result<String, F
 pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     let mut journal = context::journal()?;
     context::settle_spool(&mut journal);
-    let found = Found::read(Some(id), &mut journal)?;
-    let question = match &found.target {
-        Target::Question(question) => question,
-        Target::Prompt(prompt) => {
+    let named = NamedPrompt::read(Some(id), &mut journal)?;
+    let question = match &named.kind {
+        PromptKind::Question(question) => question,
+        PromptKind::Dialog(prompt) => {
             let what = format!("answer what {} asks", prompt.agent.as_str());
             guard::only_a_person(&mut journal, &prompt.scope, &what)?;
             return Err(Failure::new(Exit::NoPermission, format!("an agent must not {what}"))
                 .hint("only a person may do that, in a terminal of their own"));
         }
-        Target::Notification => {
-            return Err(Failure::new(Exit::Data, format!("{} is no question of `ask`", found.id()))
+        PromptKind::Notification => {
+            return Err(Failure::new(Exit::Data, format!("{} is no question of `ask`", named.id()))
                 .hint("ringer questions"));
         }
     };
     let claim = context::claim_of_program(None);
-    let question = store_answer(&found, question, &[text.to_owned()], &claim, &mut journal)?;
+    let question = store_answer(&named, question, &[text.to_owned()], &claim, &mut journal)?;
     Ok(answered_text(&question))
 }
 
@@ -215,13 +215,13 @@ fn is_answer_word(word: &str) -> bool {
 }
 
 /// Returns the words that a person typed. A question takes the whole line as its answer, so it is not split.
-fn typed_words(found: &Found, line: &str) -> Vec<String> {
+fn typed_words(named: &NamedPrompt, line: &str) -> Vec<String> {
     let line = line.trim();
     if line.is_empty() {
         return Vec::new();
     }
-    match &found.target {
-        Target::Prompt(prompt) => match &prompt.prompt.content {
+    match &named.kind {
+        PromptKind::Dialog(prompt) => match &prompt.prompt.content {
             PromptContent::Questions(questions) if questions.len() > 1 => {
                 line.split(';').map(|answer| answer.trim().to_owned()).collect()
             }
@@ -232,12 +232,12 @@ fn typed_words(found: &Found, line: &str) -> Vec<String> {
     }
 }
 
-fn show(found: &Found, as_json: bool) -> Outcome {
+fn show(named: &NamedPrompt, as_json: bool) -> Outcome {
     if as_json {
-        return print_json(&shown::view(found));
+        return print_json(&prompt_json(named));
     }
     // The text escapes everything that is not plain.
-    print_bytes(shown::text(found).as_bytes())
+    print_bytes(prompt_text(named).as_bytes())
 }
 
 fn paths() -> ClientPaths {
@@ -245,14 +245,14 @@ fn paths() -> ClientPaths {
 }
 
 fn answer_question(
-    found: &Found,
+    named: &NamedPrompt,
     question: &Question,
     words: &[String],
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
     let claim = context::claim(arguments.from.as_deref());
-    let question = store_answer(found, question, words, &claim, &mut journal)?;
+    let question = store_answer(named, question, words, &claim, &mut journal)?;
     if arguments.json {
         print_json(&json!({
             "question_id": question.id.as_str(),
@@ -271,14 +271,14 @@ fn answered_text(question: &Question) -> String {
 }
 
 fn store_answer(
-    found: &Found,
+    named: &NamedPrompt,
     question: &Question,
     words: &[String],
     claim: &SenderClaim,
     journal: &mut Journal,
 ) -> Result<Question, Failure> {
     let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
-    let text = text.transpose().map_err(|error| invalid(found, &error))?.map(|mut chosen| chosen.remove(0));
+    let text = text.transpose().map_err(|error| invalid(named, &error))?.map(|mut chosen| chosen.remove(0));
     let sender = context::sender(claim, journal)?;
     let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
     hub_client::start_if_not_woken(journal);
@@ -287,16 +287,16 @@ fn store_answer(
 }
 
 fn answer_prompt(
-    found: &Found,
+    named: &NamedPrompt,
     prompt: &StoredPrompt,
     words: &[String],
     arguments: &Args,
     mut journal: Journal,
 ) -> Outcome {
-    let (decision, result) = decide(found, prompt, words, AnsweredWith::Command, &mut journal)?;
+    let (decision, result) = decide(named, prompt, words, AnsweredWith::Command, &mut journal)?;
     if arguments.json && matches!(result, AnswerResult::Taken | AnswerResult::NotConfirmed) {
         print_json(&json!({
-            "id": found.record.as_ref().map(|record| record.id.as_str()),
+            "id": named.record.as_ref().map(|record| record.id.as_str()),
             "agent": prompt.agent.as_str(),
             "answer": decision.answer.text(),
             "taken": result == AnswerResult::Taken,
@@ -305,17 +305,17 @@ fn answer_prompt(
     match result {
         AnswerResult::Taken if arguments.json => Ok(()),
         AnswerResult::Taken => print_line(&taken_text(prompt, &decision.answer)),
-        AnswerResult::DialogOnly(why) => Err(dialog_only(found, &why)),
+        AnswerResult::DialogOnly(why) => Err(dialog_only(named, &why)),
         result => {
             let exit = if result == AnswerResult::NotConfirmed { Exit::TryAgain } else { Exit::Data };
-            Err(Failure::new(exit, not_taken(&result)).hint(format!("ringer why {}", found.id())))
+            Err(Failure::new(exit, not_taken(&result)).hint(format!("ringer why {}", named.id())))
         }
     }
 }
 
 /// Decides a prompt, and waits until the agent has taken the decision.
 fn decide(
-    found: &Found,
+    named: &NamedPrompt,
     prompt: &StoredPrompt,
     words: &[String],
     with: AnsweredWith,
@@ -323,7 +323,7 @@ fn decide(
 ) -> Result<(Decision, AnswerResult), Failure> {
     let guard::Decider { by, evidence } = guard::decider(journal, prompt)?;
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(found, &error))?;
+    let answer = prompt.prompt.content.read_answer(&words).map_err(|error| invalid(named, &error))?;
     let decision = Decision { answer, by, with, at_ms: IdSource::now().unix_ms };
     let mut origin = origin::message_origin();
     origin.meta.extend(evidence.map(|evidence| (EVIDENCE.to_owned(), evidence)));
@@ -350,15 +350,15 @@ fn taken_text(prompt: &StoredPrompt, answer: &Answer) -> String {
     }
 }
 
-fn dialog_only(found: &Found, why: &str) -> Failure {
+fn dialog_only(named: &NamedPrompt, why: &str) -> Failure {
     let what = format!("cannot be answered from here: {why}");
-    Failure::new(Exit::Unavailable, what).hint(format!("ringer jump {}", found.id()))
+    Failure::new(Exit::Unavailable, what).hint(format!("ringer jump {}", named.id()))
 }
 
-fn invalid(found: &Found, error: &AnswerError) -> Failure {
+fn invalid(named: &NamedPrompt, error: &AnswerError) -> Failure {
     let exit = if *error == AnswerError::NotWhole { Exit::Unavailable } else { Exit::Usage };
     let next = if *error == AnswerError::NotWhole { "jump" } else { "answer" };
-    Failure::new(exit, sanitise_line(&error.to_string())).hint(format!("ringer {next} {}", found.id()))
+    Failure::new(exit, sanitise_line(&error.to_string())).hint(format!("ringer {next} {}", named.id()))
 }
 
 #[cfg(test)]

@@ -3,21 +3,15 @@
 mod agents;
 mod channels;
 mod hub;
-mod machines;
-mod mcp_channels;
 mod panes;
-mod programs;
-mod repair;
 mod row;
-mod send;
 mod settings;
 mod terminal;
-mod tmux;
 
 use std::time::Duration;
 
 use ringer_config::RepositoryEntry;
-use ringer_journal::Repository;
+use ringer_journal::{Home, HubLock, HubStore, Journal, Repair, Repository};
 use ringer_platform::shell_word;
 use serde_json::json;
 
@@ -60,7 +54,7 @@ pub(crate) struct Args {
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
     if arguments.repair {
-        return repair::run();
+        return repair();
     }
     // Before anything is printed, because the terminal's reply arrives as keyboard input.
     detect_and_ask();
@@ -134,7 +128,7 @@ fn begin(send: bool) -> Vec<Check> {
     match home {
         Ok(home) => {
             let own = home.clone();
-            checks.push(Check::begin("tmux", LOOK, move || tmux::rows(&own)));
+            checks.push(Check::begin("tmux", LOOK, move || terminal::tmux_rows(&own)));
             let own = home.clone();
             checks.push(Check::begin("hub", LOOK, move || {
                 let mut rows = vec![hub::hub(&own)];
@@ -153,18 +147,18 @@ fn begin(send: bool) -> Vec<Check> {
     let (rows, config) = (settings.rows, settings.config);
     checks.push(Check::begin("config", LOOK, move || rows));
     checks.extend(channels::begin(&config, send, patience));
-    checks.extend(programs::begin(settings.programs, send, patience));
+    checks.extend(channels::begin_programs(settings.programs, send, patience));
     for relay in config.relays.clone() {
         let Ok(home) = context::home() else { break };
         let part = format!("machine {}", relay.machine());
-        checks.push(Check::begin(part, patience, move || machines::rows(&home, &relay, send)));
+        checks.push(Check::begin(part, patience, move || hub::machine_rows(&home, &relay, send)));
     }
     let named = config.repositories.clone();
     checks.push(Check::begin("repository names", LOOK, move || named.iter().filter_map(unnamed).collect()));
     if let Ok(home) = context::home()
         && !config.channel_servers.is_empty()
     {
-        checks.push(Check::begin("channels", LOOK, move || mcp_channels::rows(&home, &config)));
+        checks.push(Check::begin("channels", LOOK, move || agents::channel_rows(&home, &config)));
     }
     checks.push(Check::begin("program", LOOK, program));
     checks.push(Check::begin("agents", LOOK, agents::rows));
@@ -190,4 +184,49 @@ fn repository() -> Vec<Row> {
         "{root}/.git names a git directory that does not name this worktree, so the worktree has a separate scope"
     );
     vec![Row::warn("repository", what).fix("git worktree repair, or: git config core.worktree \"$PWD\"")]
+}
+
+fn repair() -> Outcome {
+    let home = context::home()?.with_hub_starter(None);
+    home.check_owner()?;
+    if !home.path().exists() {
+        return print_line("There is no journal yet.");
+    }
+    // A running hub has the files open, and repairs them when it starts again.
+    let Some(_lock) = HubLock::acquire(&home)? else {
+        let pid = HubLock::owner(&home).map(|hub| format!(" (pid {})", hub.pid)).unwrap_or_default();
+        return Err(Failure::new(Exit::TryAgain, format!("the hub is running{pid}"))
+            .hint("ringer hub stop && ringer doctor --repair"));
+    };
+    let repairs = repairs(&home)?;
+    if repairs.is_empty() {
+        return print_line("Nothing is damaged.");
+    }
+    repairs.iter().try_for_each(|line| print_line(line))
+}
+
+/// Repairs both files. Returns a line for each repair.
+fn repairs(home: &Home) -> Result<Vec<String>, Failure> {
+    let journal = Journal::open_repaired(home)?;
+    let store = HubStore::open_existing(home);
+    let store = match store {
+        Ok(None) => None,
+        _ => Some(HubStore::open_repaired(home)?),
+    };
+    let said = [
+        journal.repair().map(|repair| repair_line(repair, ("journal", "message"))),
+        store
+            .as_ref()
+            .and_then(HubStore::repair)
+            .map(|repair| repair_line(repair, ("list of notifications", "notification"))),
+    ];
+    Ok(said.into_iter().flatten().collect())
+}
+
+fn repair_line(repair: &Repair, (file, row): (&str, &str)) -> String {
+    format!(
+        "The {file} was damaged: {} kept. The damaged copy is {}.",
+        count(repair.rescued_rows, row),
+        repair.damaged_copy.display()
+    )
 }

@@ -18,11 +18,12 @@ use ringer_tmux::{Scanning, Servers};
 use serde_json::{Value, json};
 
 use super::relay::give_answer;
+use crate::agent_threads::{start_push, start_sessions};
 use crate::client_setup::{client_paths, own_path, user_plan};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line};
 use crate::popup_answerer::{PopupAnswerer, answer_of_channel};
-use crate::{context, guard, hub_client, idle_push, session_thread, tmux_setup};
+use crate::{context, guard, hub_client, tmux_setup};
 
 /// Manage the background service
 ///
@@ -110,8 +111,8 @@ fn serve(foreground: bool) -> Outcome {
     let own_log = log.clone();
     let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| own_log.line(line));
     let mut extensions: Vec<Box<dyn Extension>> = vec![
-        Box::new(idle_push::start(home.clone(), log.clone())),
-        Box::new(session_thread::start(home.clone(), log.clone())),
+        Box::new(start_push(home.clone(), log.clone())),
+        Box::new(start_sessions(home.clone(), log.clone())),
         Box::new(tmux_servers),
         Box::new(mcp_channels(&home, log.clone())),
         Box::new(relays(&home, log.clone())),

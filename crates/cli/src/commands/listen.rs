@@ -8,9 +8,9 @@ use ringer_hub::Clock;
 use ringer_ipc::drop_box::DropBox;
 use ringer_journal::{Consumer, HubLock, IdSource, ListenOutcome, Listener, OnParentExit, Uptime};
 
+use super::log::json_line;
 use crate::context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::line::json_line;
 use crate::output::stdout_is_closed;
 use crate::sandbox::SandboxListener;
 use crate::time_arguments::parse_duration;

@@ -1,11 +1,14 @@
-//! `ringer read`, `ringer unread`, `ringer clear`.
+//! `ringer read`, `unread`, `clear`, `snooze` and `undo`: what the person has done with notifications.
 
+use ringer_hub::Clock;
 use ringer_journal::IdSource;
+use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Hub;
 use crate::output::{print_json, print_line};
+use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
 
 /// Mark notifications read
 ///
@@ -127,4 +130,101 @@ fn mark(method: &str, requests: &[Value], as_json: bool, counted: &str) -> Outco
         return print_json(&json!({ counted: count }));
     }
     print_line(&format!("{count} {}", counted.replace('_', " ")))
+}
+
+/// Hide a notification until later; it comes back as new
+///
+/// Its popup and its ring are gone now. At that time it is unread again, rings and pops
+/// up again, unless it ended before. What is over cannot be snoozed: exit code 65.
+/// `ringer unread ID` brings it back at once.
+///
+/// Examples:
+///   ringer snooze 20m
+///   ringer snooze k3fx 2h
+///   ringer snooze k3fx until 18:00
+///   ringer snooze last tomorrow     # 09:00
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment, override_usage = "ringer snooze [OPTIONS] [ID] <TIME>")]
+pub(crate) struct SnoozeArgs {
+    /// Notification id [default: the most urgent unread]
+    #[arg(value_name = "ID")]
+    id: Option<String>,
+    /// Until when: 90s, 20m, 2h, `until 18:00`, tomorrow
+    #[arg(value_name = "TIME")]
+    time: Vec<String>,
+    /// Print the notification as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn snooze(arguments: &SnoozeArgs) -> Outcome {
+    let now_ms = IdSource::now().unix_ms;
+    let (id, until_ms) = arguments.read(now_ms)?;
+    // Snoozing twice until the same moment changes nothing.
+    let params = json!({ "id": id, "until_unix_ms": until_ms });
+    let snoozed = Hub::of_command()?.call("notification.snooze", &params)?;
+    if arguments.json {
+        return print_json(&snoozed);
+    }
+    if snoozed.is_null() {
+        return print_line("No unread notifications.");
+    }
+    let text = |name: &str| snoozed[name].as_str().unwrap_or_default().to_owned();
+    let until = Clock::local().near(until_ms, now_ms);
+    print_line(&sanitise_line(&format!("{} snoozed until {until}: {}", text("short_id"), text("body"))))
+}
+
+impl SnoozeArgs {
+    /// Splits the arguments into the id and the moment. The first word is an id unless all words together are a time.
+    fn read(&self, now_ms: i64) -> Result<(Option<String>, i64), Failure> {
+        let hint = format!("ringer snooze k3fx 20m   # times: {UNTIL_EXAMPLES}");
+        let time = self.time.join(" ");
+        let Some(first) = &self.id else { return Err(Failure::usage("no time given").hint(hint)) };
+        let whole = format!("{first} {time}");
+        if let Ok(until_ms) = parse_until(whole.trim(), now_ms) {
+            return Ok((None, until_ms));
+        }
+        if time.is_empty() {
+            return Err(Failure::usage(format!("no time given, or an invalid one: {first:?}")).hint(hint));
+        }
+        let until_ms = parse_until(&time, now_ms).map_err(|error| Failure::usage(error).hint(hint))?;
+        Ok((Some(first.clone()), until_ms))
+    }
+}
+
+/// Take your last `ringer read`, `clear` or `mute` back
+///
+/// What it read is unread again, what it cleared is on the list again, at the top, and
+/// what is muted is as before (also after `mute --off` and `dnd`).
+/// No popup is shown again. What has ended since, such as a question that was answered,
+/// stays as it is. Run it again to go one command further back. The last 10 commands can
+/// be taken back, each with its newest 1,000 notifications.
+///
+/// Examples:
+///   ringer undo
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct UndoArgs {
+    /// Print one JSON object with what was undone and the counts
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn undo(arguments: &UndoArgs) -> Outcome {
+    let answer = Hub::of_command()?.call_once("notification.undo", &json!({}))?;
+    if arguments.json {
+        return print_json(&answer);
+    }
+    print_line(&undone_text(&answer))
+}
+
+/// Describes what the hub has undone.
+pub(crate) fn undone_text(answer: &Value) -> String {
+    let count = |name: &str| answer[name].as_i64().unwrap_or(0);
+    match answer["undone"].as_str() {
+        None => "Nothing to undo.".to_owned(),
+        Some("mute") => "the last change of what is muted was taken back".to_owned(),
+        Some("clear") => format!("{} back on the list", count("listed")),
+        Some(_) => format!("{} unread again", count("unread")),
+    }
 }

@@ -9,9 +9,9 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Serialize;
 use serde_json::json;
 
+use super::log::text_line;
 use crate::confirm::confirm;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::line::text_line;
 use crate::output::{count, eprint_line, print_json};
 use crate::{context, guard};
 

@@ -1,7 +1,7 @@
-//! `ringer run`.
+//! `ringer run`, and `ringer lead-session`, which it starts on its PTY to start the command there.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, IsTerminal};
+use std::io::{self, ErrorKind, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -11,14 +11,12 @@ use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
-use ringer_hosts::run::{self, Finished, HubSurface, Launch, OwnSurface};
+use ringer_hosts::run::{self, Finished, HubSurface, Launch, OwnSurface, exec_in_foreground, lead_session};
 use ringer_ipc::discovery::HubAddress;
 use ringer_journal::{AgentSummary, IdSource, Journal, SenderClaim};
-use ringer_platform::{Ending, die_by};
-use ringer_platform::{find_program, is_program, variable};
+use ringer_platform::{Ending, die_by, find_program, is_program, variable};
 use ringer_term::{Channel, EmulatedTerminal, Env, identity_variables, sanitise_line};
 
-use super::lead_session::{self, cannot_run};
 use super::ui::user_settings;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::eprint_line;
@@ -111,7 +109,7 @@ fn leader(command: &[OsString]) -> Result<Vec<OsString>, Failure> {
     let ringer = std::env::current_exe().map_err(|error| {
         Failure::new(Exit::Unavailable, "cannot find the path of the ringer program").because(error)
     })?;
-    let leader = [ringer.into_os_string(), lead_session::NAME.into(), "--".into()];
+    let leader = [ringer.into_os_string(), LEAD_SESSION.into(), "--".into()];
     Ok(leader.into_iter().chain(command.iter().cloned()).collect())
 }
 
@@ -246,4 +244,42 @@ impl CommandWords {
     pub(super) fn all(&self) -> &[OsString] {
         &self.command
     }
+}
+
+pub(super) const LEAD_SESSION: &str = "lead-session";
+
+/// Run a command in the foreground of a terminal of which this process leads the session
+#[derive(Debug, clap::Args)]
+pub(crate) struct LeadSessionArgs {
+    /// Become the command as soon as this process is in the foreground
+    #[arg(long)]
+    exec: bool,
+    /// The command and its arguments
+    #[arg(required = true, last = true)]
+    command: Vec<OsString>,
+}
+
+pub(super) fn run_session(arguments: &LeadSessionArgs) -> Result<ExitCode, Failure> {
+    let Some((program, rest)) = arguments.command.split_first() else { return Ok(ExitCode::SUCCESS) };
+    if arguments.exec {
+        return Err(cannot_run(program, exec_in_foreground(program, rest)));
+    }
+    let ringer = std::env::current_exe().map_err(|error| cannot_run(program, error))?.into_os_string();
+    let words = [LEAD_SESSION.into(), "--exec".into(), "--".into()]
+        .into_iter()
+        .chain(arguments.command.iter().cloned());
+    match lead_session(&ringer, &words.collect::<Vec<OsString>>()) {
+        Ok(Ending::Exit(code)) => Ok(ExitCode::from(code)),
+        Ok(Ending::Signal(signal)) => die_by(signal),
+        Err(error) => Err(cannot_run(program, error)),
+    }
+}
+
+/// Describes a command that could not be started, with the exit codes that shells use.
+pub(super) fn cannot_run(program: &OsStr, error: io::Error) -> Failure {
+    let exit = match error.kind() {
+        ErrorKind::NotFound => Exit::NoCommand,
+        _ => Exit::NotExecutable,
+    };
+    Failure::new(exit, format!("cannot run {}", program.display())).because(error)
 }

@@ -1,8 +1,6 @@
 //! `ringer setup`.
 
 mod screen;
-mod test_notification;
-mod tmux;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -22,7 +20,7 @@ use crate::confirm::{ask_for_line, can_ask, confirm, confirm_by_enter, confirm_o
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
 use crate::probe::detect_and_ask;
-use crate::{context, hub_client};
+use crate::{context, hub_client, tmux_setup};
 
 /// Connect your agents: add Ringer's hooks to their settings
 ///
@@ -121,7 +119,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     match &arguments.clients[..] {
         [name] if name == "tmux" && !arguments.is_for_agents_only() => {
             let Args { yes, dry_run, remove, json, .. } = *arguments;
-            return tmux::run(tmux::Options { yes, dry_run, remove, json });
+            return tmux_setup::run(tmux_setup::Options { yes, dry_run, remove, json });
         }
         names if names.iter().any(|name| name == "tmux") => {
             let what = "setup tmux takes no other names, and only --yes, --dry-run, --remove and --json";
@@ -170,7 +168,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     offer_one_popup(arguments, &changing, &client_paths, &state)?;
     let clients: Vec<Client> = plans.iter().map(|plan| plan.client).collect();
     tell_footer(&changing);
-    test_notification::send(&clients, !arguments.yes)
+    screen::send_test(&clients, !arguments.yes)
 }
 
 /// Makes an open inbox show that agents were connected.

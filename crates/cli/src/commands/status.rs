@@ -4,20 +4,22 @@ use ringer_agents::client::Client;
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, OfflineHub, agents};
 use ringer_ipc::StartFailure;
-use ringer_journal::{HubLock, HubStore, IdSource, Journal, JournalStats, SpoolStatus};
+use ringer_journal::{
+    Damage, Error, HubLock, HubStore, IdSource, Journal, JournalStats, RepairRecord, SpoolStatus,
+};
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::agent_page::Doing;
+use super::mute;
+use super::show::RunningCalls;
+use crate::agents::{self, UnlistedAgents};
+use crate::context;
 use crate::failure::{Failure, Outcome};
-use crate::hub_client::Problem;
-use crate::machine_agents::UnlistedAgents;
+use crate::hub_client::{self, Problem};
 use crate::notifications::needing_person;
 use crate::output::{count, print_bytes, print_json, print_text};
-use crate::repairs::RepairView;
 use crate::table::{Row, Style, format_rows};
-use crate::{context, hub_client, machine_agents, mutes, repairs};
 
 /// Show what needs you, the agents, listeners and the hub
 ///
@@ -137,11 +139,11 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let mut agents = stats.as_ref().map(|stats| agents(&stats.agents, &clock)).unwrap_or_default();
     let mut unlisted_agents = Vec::new();
     if everywhere {
-        let (elsewhere, unlisted) = machine_agents::views(&home, &clock);
+        let (elsewhere, unlisted) = agents::remote_agents(&home, &clock);
         agents.extend(elsewhere);
         unlisted_agents = unlisted;
     }
-    let doing = Doing::now();
+    let doing = RunningCalls::now();
     for agent in &mut agents {
         let text =
             doing.text(agent["id"].as_str().unwrap_or_default(), agent["state"].as_str().unwrap_or_default());
@@ -157,7 +159,7 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     let needs_you = offline.as_ref().map(|hub| needing_person(hub.notifications(), &clock, here));
     let muted = offline.as_mut().map(|hub| hub.call("mute.list", Value::Null)).transpose();
     let muted = muted.map_err(hub_client::refusal)?;
-    let repairs = repairs::of(journal.as_mut(), hub_store.as_mut(), &clock)?;
+    let repairs = repairs(journal.as_mut(), hub_store.as_mut(), &clock)?;
     if let Some(journal) = &journal {
         context::warn_if_repaired(journal);
     }
@@ -243,7 +245,7 @@ fn needs_you(report: &Report, style: Style) -> String {
         (false, _) => format!("{agents}\n"),
     };
     let now_ms = IdSource::now().unix_ms;
-    let muted: Vec<String> = report.muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();
+    let muted: Vec<String> = report.muted.iter().map(|mute| mute::text(mute, now_ms)).collect();
     let muted = match muted.as_slice() {
         [] => String::new(),
         muted => format!("muted: {}\n", sanitise_line(&muted.join(", "))),
@@ -316,4 +318,67 @@ fn format_text(report: &Report) -> String {
     .chain(report.repairs.iter().map(|repair| ("repaired", repair.words.clone())))
     .map(|(name, value)| format!("{name:<17} {}\n", sanitise_line(&value)))
     .collect()
+}
+
+/// Repaired damage. A damaged file is listed until its copy is removed; damaged rows until they are pruned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct RepairView {
+    pub(crate) file: &'static str,
+    /// When the damage was found.
+    pub(crate) ts: String,
+    /// The path of the damaged copy; `None` if only rows were damaged.
+    pub(crate) aside: Option<String>,
+    /// The number of messages or notifications that were kept; for damaged rows, the number of these rows.
+    pub(crate) count: usize,
+    #[serde(skip)]
+    pub(crate) words: String,
+}
+
+/// The repairs of both files, oldest first.
+pub(crate) fn repairs(
+    journal: Option<&mut Journal>,
+    hub_store: Option<&mut HubStore>,
+    clock: &Clock,
+) -> Result<Vec<RepairView>, Error> {
+    let mut views = Vec::new();
+    if let Some(journal) = journal {
+        views.extend(repairs_of_file(("ringer.db", "message"), &journal.repairs()?, clock));
+    }
+    if let Some(hub_store) = hub_store {
+        views.extend(repairs_of_file(("hub.db", "notification"), &hub_store.repairs()?, clock));
+    }
+    Ok(views)
+}
+
+fn repairs_of_file(
+    (file, rows): (&'static str, &str),
+    repairs: &[RepairRecord],
+    clock: &Clock,
+) -> Vec<RepairView> {
+    let counted = |count: usize| if count == 1 { format!("1 {rows}") } else { format!("{count} {rows}s") };
+    let mut views = Vec::new();
+    for repair in repairs {
+        let Damage::File { damaged_copy: aside, rescued_rows: saved } = &repair.damage else { continue };
+        let when = clock.short(repair.unix_ms);
+        let words = format!(
+            "{file} was damaged ({when}): {} kept, the damaged copy is {}",
+            counted(*saved),
+            aside.display()
+        );
+        let (ts, aside) = (clock.stamp(repair.unix_ms), Some(aside.display().to_string()));
+        views.push(RepairView { file, ts, aside, count: *saved, words });
+    }
+    let damaged: Vec<&RepairRecord> =
+        repairs.iter().filter(|repair| matches!(repair.damage, Damage::Row { .. })).collect();
+    if let Some(first) = damaged.first() {
+        let (when, count) = (clock.short(first.unix_ms), damaged.len());
+        let words =
+            format!("{} of {file} could not be read and {} set aside ({when})", counted(count), were(count));
+        views.push(RepairView { file, ts: clock.stamp(first.unix_ms), aside: None, count, words });
+    }
+    views
+}
+
+fn were(count: usize) -> &'static str {
+    if count == 1 { "was" } else { "were" }
 }

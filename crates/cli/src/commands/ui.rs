@@ -8,19 +8,21 @@ use ringer_config::Config;
 use ringer_hub::Clock;
 use ringer_panes::PaneKeys;
 use ringer_platform::variable;
+use ringer_term::{Channel, choose_method, sanitise_line};
 use ringer_ui::{Backend, KeyMap, Palette, Settings, Theme};
 
-use super::config::{MOUSE_OFF, THEME_MOUSE, THEME_NAME};
-use super::ui_backend::UiBackend;
-use super::{config, welcome};
-use crate::editor;
+use super::config::{self, MOUSE_OFF, THEME_MOUSE, THEME_NAME};
+use super::ui_backend::{UiBackend, editor_name};
+use crate::context;
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{has_unicode, set_screen_open};
+use crate::output::{has_unicode, print_bytes, print_text, set_screen_open};
+use crate::probe::detect_here;
+use crate::terminal::apple_bell;
 
 pub(crate) fn run() -> Outcome {
     let is_dumb = variable("TERM").is_none_or(|term| term == "dumb");
     if is_dumb || !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return welcome::run();
+        return welcome();
     }
     show(settings()).map_err(|error| {
         Failure::new(Exit::InputOutput, "the terminal cannot be used").because(error).hint("ringer status")
@@ -65,7 +67,7 @@ fn settings() -> Settings {
         quit_after_jump: is_in_popup(),
         machine: machine(),
         time_of_day: |unix_ms| Clock::local().time_of_day(unix_ms),
-        editor: editor::name(),
+        editor: editor_name(),
         warning: warnings.into_iter().next(),
     }
 }
@@ -89,4 +91,39 @@ fn is_in_popup() -> bool {
 fn machine() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().into_owned();
     name.split('.').next().unwrap_or_default().to_owned()
+}
+
+/// Shows what needs the person. In a terminal also describes the terminal, and suggests commands.
+pub(crate) fn welcome() -> Outcome {
+    let has_journal = context::home().is_ok_and(|home| home.database().exists());
+    if has_journal {
+        print_bytes(super::status::overview()?.as_bytes())?;
+    }
+    if !io::stdout().is_terminal() {
+        return if has_journal { Ok(()) } else { print_text("Nothing needs you.\nNo agents are running.\n") };
+    }
+    let detection = detect_here();
+    let choice = choose_method(Channel::Auto, &detection, apple_bell(&detection));
+    let terminal = match &detection.terminal {
+        Some(name) => format!("{} ({})", sanitise_line(name), sanitise_line(&detection.evidence)),
+        None => "unknown".to_owned(),
+    };
+    print_text(&format!(
+        "{gap}Ringer {version}: notifications for coding agents.\n\
+             \n\
+             this terminal     {terminal}\n\
+             notified through  {method}: {reason}\n\
+             \n\
+             Try:\n\
+             \x20 ringer setup                  connect your agents\n\
+             \x20 ringer listen &               wait for messages, like a lead agent\n\
+             \x20 ringer notify \"hello\"         send a notification\n\
+             \x20 ringer term notify \"hello\"    show a notification through this terminal\n\
+             \x20 ringer doctor                 check your setup\n\
+             \x20 ringer help                   list all commands\n",
+        gap = if has_journal { "\n" } else { "" },
+        version = env!("CARGO_PKG_VERSION"),
+        method = choice.method.as_str(),
+        reason = sanitise_line(&choice.reason),
+    ))
 }

@@ -1,33 +1,41 @@
-//! Connects the UI to the hub and the journal.
+//! Connects the UI to the hub, the journal and the person's editor. Also asks the questions of programs in panes.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsString;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
 use std::os::fd::BorrowedFd;
-use std::path::PathBuf;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use ringer_core::Sender;
 use ringer_core::attention::ReadBy;
 use ringer_core::conversation::Charset;
-use ringer_core::message::ShownKind;
+use ringer_core::message::{MessageOrigin, QuestionId, ShownKind};
 use ringer_core::toast::{Colour, ToastSpan};
 use ringer_hub::Clock;
 use ringer_ipc::{HubClient, HubClientError};
-use ringer_journal::IdSource;
+use ringer_journal::{Error, IdSource, Journal, OnParentExit, Repository};
+use ringer_platform::variable;
 use ringer_ui::{
     Agent, Backend, Data, FooterToast, Notification, ProgramAnswer, ProgramQuestion, Request, Response,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::{answer, setup, undo, why};
-use crate::agent_names::{self, label_of};
-use crate::agent_page::{self, AgentPage, Doing, PageStyle};
+use super::ask::{Asker, SentQuestion, store};
+use super::show::{self, AgentPage, PageStyle, RunningCalls};
+use super::{answer, mark, mute, setup, why};
+use crate::agents::{self, label_of};
 use crate::failure::Failure;
 use crate::notifications::label_and_text;
 use crate::output::set_screen_open;
 use crate::places::Places;
 use crate::time_arguments::parse_until;
-use crate::{context, editor, hub_client, machine_agents, mutes, program_questions};
+use crate::{context, hub_client};
 
 /// The most notifications that are shown.
 const MAX_RECENT: usize = 300;
@@ -75,7 +83,7 @@ impl Backend for UiBackend {
     }
 
     fn load_tools(&self) -> Data {
-        let doing = Doing::now();
+        let doing = RunningCalls::now();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         for agent in last.agents.iter_mut().filter(|agent| agent.state == "working") {
             agent.text = doing.text(&agent.id, &agent.state).unwrap_or_default();
@@ -84,12 +92,12 @@ impl Backend for UiBackend {
     }
 
     fn follow_tools(&self, changed: &dyn Fn()) {
-        agent_page::follow(changed);
+        show::follow_tool_calls(changed);
     }
 
     fn follow_machines(&self, changed: &dyn Fn()) {
         if let Ok(home) = context::home() {
-            machine_agents::follow(&home, changed);
+            agents::follow_remote_agents(&home, changed);
         }
     }
 
@@ -104,7 +112,7 @@ impl Backend for UiBackend {
     }
 
     fn edit(&self, text: &str) -> Result<String, String> {
-        editor::edit(text)
+        edit(text)
     }
 
     fn ask(
@@ -113,12 +121,12 @@ impl Backend for UiBackend {
         asked: &mut dyn FnMut(),
         stop: BorrowedFd<'_>,
     ) -> ProgramAnswer {
-        program_questions::ask(question, asked, stop)
+        ask_program_question(question, asked, stop)
     }
 
     fn close_program_questions(&self) {
         // If this fails, the next server of panes tries again.
-        let _ = program_questions::close_all();
+        let _ = close_program_questions();
     }
 }
 
@@ -162,7 +170,7 @@ impl UiBackend {
         let (needs_you, recent) = (rows(&needs_you), rows(&recent));
         let clock = Clock::local();
         let elsewhere =
-            context::home().map(|home| machine_agents::views(&home, &clock).0).unwrap_or_default();
+            context::home().map(|home| agents::remote_agents(&home, &clock).0).unwrap_or_default();
         let agents = &[rows(&agents), &elsewhere].concat()[..];
         let places = Places::of(needs_you.iter().chain(recent).chain(agents));
         let notification = |row: &Value| notification(row, &places, &clock);
@@ -196,7 +204,7 @@ impl UiBackend {
 
     /// Returns the agents that run or have just ended; those that need the person come first.
     fn agents(&self, rows: &[Value], recent: &[Notification], places: &Places, clock: &Clock) -> Vec<Agent> {
-        let (now, doing) = (IdSource::now().unix_ms, Doing::now());
+        let (now, doing) = (IdSource::now().unix_ms, RunningCalls::now());
         let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
         let mut agents: Vec<Agent> = rows
             .iter()
@@ -286,7 +294,7 @@ impl UiBackend {
             Request::Why { id } => return Ok(Response::Why { lines: why::explained_lines(id)? }),
             Request::Undo => {
                 let undone = hub_client::call("notification.undo", &json!({}))?;
-                let text = undo::undone_text(&undone);
+                let text = mark::undone_text(&undone);
                 return Ok(Response::Done { text: Some(text) });
             }
             Request::Read { id: of } => ("notification.mark_read", id(of)),
@@ -314,7 +322,7 @@ impl UiBackend {
 }
 
 fn page_lines(agent: &str, style: PageStyle) -> Result<Vec<String>, Failure> {
-    let (agent, mut journal) = agent_names::find(Some(agent))?;
+    let (agent, mut journal) = agents::find(Some(agent))?;
     Ok(AgentPage::read(agent, &mut journal)?.lines(style))
 }
 
@@ -388,6 +396,116 @@ fn when(until_ms: i64) -> String {
 /// Formats the mutes as an indicator: `muted: ci (40m left)`.
 fn muted_text(muted: &[Value]) -> Option<String> {
     let now_ms = IdSource::now().unix_ms;
-    let words: Vec<String> = muted.iter().map(|mute| mutes::text(mute, now_ms)).collect();
+    let words: Vec<String> = muted.iter().map(|mute| mute::text(mute, now_ms)).collect();
     (!words.is_empty()).then(|| format!("muted: {}", words.join(", ")))
+}
+
+/// Returns the command in `$VISUAL`, or in `$EDITOR`.
+fn editor_command() -> Option<OsString> {
+    let set = ["VISUAL", "EDITOR"].into_iter().filter_map(variable);
+    set.into_iter().find(|command| !command.to_string_lossy().trim().is_empty())
+}
+
+/// Returns the editor's name, if one is configured.
+pub(crate) fn editor_name() -> Option<String> {
+    let command = editor_command()?.to_string_lossy().into_owned();
+    let program = command.split_whitespace().next()?;
+    Path::new(program).file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+/// Opens a text in the editor. Returns the text when the editor has exited.
+pub(crate) fn edit(text: &str) -> Result<String, String> {
+    let command = editor_command().ok_or("No editor is set: $VISUAL or $EDITOR.")?;
+    let file = TextFile::create(text).map_err(|error| format!("No file for the editor: {error}"))?;
+    let mut line = OsString::from("exec ");
+    line.push(&command);
+    // The command is the person's own and may contain options; the file is its last argument.
+    line.push(" \"$1\"");
+    let ran = Command::new("/bin/sh").arg("-c").arg(line).arg("sh").arg(&file.path).status();
+    match ran {
+        Ok(status) if status.success() => {
+            fs::read_to_string(&file.path).map_err(|error| format!("The text cannot be read: {error}"))
+        }
+        Ok(status) => Err(format!("{} has failed: {status}", command.to_string_lossy())),
+        Err(error) => Err(format!("The editor cannot be started: {error}")),
+    }
+}
+
+/// A file that only the person can read. Dropping this deletes it.
+struct TextFile {
+    path: PathBuf,
+}
+
+impl TextFile {
+    fn create(text: &str) -> io::Result<Self> {
+        let home = context::home().map_err(|failure| io::Error::other(failure.to_string()))?;
+        let path = home.path().join(format!("answer-{}.txt", IdSource::now().message_id()));
+        let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        let created = Self { path };
+        file.write_all(text.as_bytes()).map(|()| created)
+    }
+}
+
+impl Drop for TextFile {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// The category of these questions, by which the next server of panes finds those that a killed one left open.
+const CATEGORY: &str = "program_buttons";
+
+/// Asks like `ringer ask --wait` in the pane, and closes the question on a hangup of `stop`.
+pub(crate) fn ask_program_question(
+    question: &ProgramQuestion,
+    asked: &mut dyn FnMut(),
+    stop: BorrowedFd<'_>,
+) -> ProgramAnswer {
+    let Ok(mut sent) = send_question(question) else { return ProgramAnswer::NotAsked };
+    asked();
+    match sent.journal.wait_for_answer(&mut sent.asked, None, Some(stop)) {
+        Ok(Some(answered)) => chosen(answered.answer),
+        Ok(None) | Err(_) => close_question(&mut sent.journal, &sent.asked.id),
+    }
+}
+
+fn send_question(question: &ProgramQuestion) -> Result<SentQuestion, Failure> {
+    let asker = Asker {
+        // Not the agent of the worktree: the answer is for the program, and not for the agent's inbox.
+        sender: Sender::system(),
+        name: None,
+        repository: Repository::around(&question.directory),
+        origin: MessageOrigin {
+            pid: question.pid,
+            tty: question.tty.clone(),
+            cwd: Some(question.directory.to_string_lossy().into_owned()),
+            surface: Some(question.surface.clone()),
+            workspace: question.workspace.clone(),
+            ..MessageOrigin::default()
+        },
+        category: Some(CATEGORY.to_owned()),
+    };
+    let wait = Some(OnParentExit::Continue);
+    store(context::journal()?, &question.text, &question.options, asker, wait)
+}
+
+/// Closes a question without an answer, unless the person has just answered it.
+fn close_question(journal: &mut Journal, id: &QuestionId) -> ProgramAnswer {
+    match journal.answer(id, None, &Sender::system(), &IdSource::now()) {
+        Err(Error::Answered { answer, .. }) => chosen(answer),
+        // If this cannot be written, the next server closes it.
+        Ok(_) | Err(_) => ProgramAnswer::Closed,
+    }
+}
+
+fn chosen(answer: Option<String>) -> ProgramAnswer {
+    answer.map_or(ProgramAnswer::Closed, ProgramAnswer::Chosen)
+}
+
+pub(crate) fn close_program_questions() -> Result<(), Failure> {
+    let Some(mut journal) = Journal::open_existing(&context::home()?)? else { return Ok(()) };
+    for id in journal.open_questions_of_category(CATEGORY)? {
+        close_question(&mut journal, &id);
+    }
+    Ok(())
 }

@@ -1,16 +1,20 @@
-//! Checks how agents are connected.
+//! Checks how agents are connected, and the MCP servers that push messages to them.
 
 use ringer_agents::sessions::running_sessions;
 use ringer_agents::setup::{
     Client, ClientPaths, Entries, Obstacle, ObstacleKind, SetupError, SetupRecords, SetupScope, find,
     has_mcp_server, obstacles,
 };
+use ringer_config::Config;
 use ringer_hub::Clock;
-use ringer_journal::Journal;
+use ringer_journal::{Home, Journal};
+use ringer_mcp::channels::ChannelState;
 use ringer_ui::age;
 
+use super::channels::find_command;
 use super::row::Row;
 use crate::client_setup::{TAKEN, entries, entries_in_short, setup_paths, user_plan};
+use crate::commands::mcp_channels::{SetChannel, set_channels, state_text};
 use crate::context;
 
 /// One row for each installed agent: whether its hooks call Ringer, and otherwise the `ringer setup` that fixes it.
@@ -141,4 +145,33 @@ fn looked_at(client: Client) -> Result<Look, String> {
     let repository = context::repository().map(|repository| repository.worktree);
     let obstacle = obstacles(client, SetupScope::User, &places, repository.as_deref()).into_iter().next();
     Ok(Look::SetUp { what, obstacle })
+}
+
+/// The gate that stays closed until the person opens it.
+const SWITCH: u8 = 2;
+
+pub(super) fn channel_rows(home: &Home, config: &Config) -> Vec<Row> {
+    let (set, _) = set_channels(home, config);
+    let row = |(channel, command): (_, &Vec<String>)| {
+        let (part, text) = (part(&channel), state_text(&channel, config));
+        let Some(status) = &channel.status else {
+            let found = find_command(command).err().filter(|_| config.channels.enabled);
+            return match found {
+                Some(why) => Row::broken(part, why).fix("install it, or correct its command"),
+                None => Row::ok(part, text),
+            };
+        };
+        let row = match status.state {
+            ChannelState::Failed => Row::broken(part, text),
+            ChannelState::Refused if status.gate != Some(SWITCH) => Row::warn(part, text),
+            _ => return Row::ok(part, text),
+        };
+        row.fix(status.remedy.clone().unwrap_or_else(|| "ringer mcp status".to_owned()))
+    };
+    let commands = config.channel_servers.iter().map(|entry| &entry.command);
+    set.into_iter().zip(commands).map(row).collect()
+}
+
+fn part(channel: &SetChannel) -> String {
+    format!("channel {}", channel.name)
 }

@@ -1,19 +1,25 @@
-//! Checks the channels: desktop, sound, command, webhooks.
+//! Checks the channels (desktop, sound, command, webhooks), and the programs of hooks and watches.
+//!
+//! With `--send`, each sends something once and waits for the result.
 
+use std::future::Future;
 use std::io::ErrorKind;
-use std::path::Path;
-use std::time::Duration;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
-use ringer_config::{Config, SoundSetting, WebhookEntry};
-use ringer_core::policy::PopupMode;
-use ringer_deliver::{Error, PersonCommand};
-use ringer_hub::delivery::setup;
-use ringer_platform::owned;
+use ringer_config::{Config, HookEntry, SoundSetting, Watch, WebhookEntry};
+use ringer_core::message::{ShownKind, WorkspaceId};
+use ringer_core::policy::{AgentContext, HookAnswer, HookInput, HookInputContext, HookInputText, PopupMode};
+use ringer_core::{Kind, Sender};
+use ringer_deliver::{Desktop, Error, HookProgram, Note, PersonCommand, Popup, Webhook};
+use ringer_hub::delivery::setup::{self, hook_program};
+use ringer_journal::IdSource;
+use ringer_platform::{find_program, is_program, owned};
+use serde_json::Value;
 
-use super::hub::{self, HubView};
-use super::programs::find;
-use super::row::{Check, Row};
-use super::send;
+use super::hub::{self, HubView, search_path};
+use super::row::{Check, Row, Verdict};
+use super::settings::NamedProgram;
 
 /// Starts a check of each channel. With `send`, each check sends a test.
 pub(super) fn begin(config: &Config, send: bool, patience: Duration) -> Vec<Check> {
@@ -67,7 +73,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
     // The test goes to the same session bus as the hub's popups.
     let bus = hub.as_ref().map_or_else(hub::own_bus, |hub| hub.bus.clone());
     if send {
-        return match send::desktop(bus) {
+        return match send_popup(bus) {
             Ok(how) => Row::ok(part, how),
             Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
             Err(error) => bad(error.to_string()).fix(NO_SERVER),
@@ -83,7 +89,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
     let Some(bus) = bus.or_else(|| cfg!(target_os = "macos").then(String::new)) else {
         return bad("no session bus: DBUS_SESSION_BUS_ADDRESS is not set".to_owned()).fix(NO_BUS);
     };
-    match send::describe_desktop(&bus) {
+    match describe_desktop(&bus) {
         Ok(who) => shown(&who, Some(&bus)),
         Err(error @ Error::NoBus(_)) => bad(error.to_string()).fix(NO_BUS),
         Err(error) => bad(error.to_string()).fix(NO_SERVER),
@@ -92,7 +98,7 @@ pub(super) fn desktop(popup: PopupMode, send: bool) -> Row {
 
 /// A row for a notification server that exists. It may be paused.
 fn shown(who: &str, bus: Option<&str>) -> Row {
-    if bus.is_some_and(send::desktop_is_paused) {
+    if bus.is_some_and(desktop_is_paused) {
         return Row::warn("desktop", format!("{who}, but do not disturb is on, so they are not shown now"))
             .fix("turn it off in your desktop's settings (dunst: dunstctl set-paused false)");
     }
@@ -107,7 +113,7 @@ pub(super) fn desktop_server() -> Result<String, String> {
     }
     let bus = hub::own_bus().or_else(|| cfg!(target_os = "macos").then(String::new));
     let bus = bus.ok_or_else(|| "no session bus".to_owned())?;
-    send::describe_desktop(&bus).map_err(|error| error.to_string())
+    describe_desktop(&bus).map_err(|error| error.to_string())
 }
 
 const NO_BUS: &str = "log in to a desktop, or set notify.popup = \"terminal\"";
@@ -127,14 +133,14 @@ fn sound(part: String, key: &str, wanted: &SoundSetting, send: bool) -> Row {
         SoundSetting::File(file) => format!("{}, played", file.display()),
         SoundSetting::Theme => "the theme's, played".to_owned(),
     };
-    let Some(player) = setup::sound(wanted).player(&hub::search_path()) else {
+    let Some(player) = setup::sound(wanted).player(&search_path()) else {
         return Row::broken(part, "no program found to play it")
             .fix(format!("install pw-play, paplay or canberra-gtk-play, or set {key} = false"));
     };
     if !send {
         return Row::ok(part, format!("{row} by {player}"));
     }
-    match send::sound(wanted) {
+    match send_sound(wanted) {
         Ok(()) => Row::ok(part, format!("{row} just now")),
         Err(error) => {
             Row::broken(part, error.to_string()).fix(format!("start the sound server, or set {key} = false"))
@@ -145,14 +151,14 @@ fn sound(part: String, key: &str, wanted: &SoundSetting, send: bool) -> Row {
 fn command(run: Option<PersonCommand>, send: bool) -> Row {
     let part = "command";
     let Some(run) = run else { return Row::unused(part, "not configured") };
-    let program = match find(&run.argv) {
+    let program = match find_command(&run.argv) {
         Ok(program) => program,
         Err(why) => return Row::broken(part, why).fix("install it, chmod +x it, or correct notify.command"),
     };
     if !send {
         return Row::ok(part, format!("runs {}", program.display()));
     }
-    match send::command(run) {
+    match send_command(run) {
         Ok(()) => Row::ok(part, format!("{} ran", program.display())),
         Err(error) => Row::broken(part, error.to_string()).fix("run it by hand, or correct notify.command"),
     }
@@ -174,7 +180,7 @@ fn webhook(part: String, entry: &WebhookEntry, send: bool) -> Row {
             format!("{} at {host} is configured; test with: ringer doctor --send", entry.kind),
         );
     }
-    match send::webhook(webhook) {
+    match send_webhook(webhook) {
         Ok(()) => Row::ok(part, format!("{host} accepted it")),
         Err(error @ Error::Secret { .. }) => {
             Row::broken(part, error.to_string()).fix("correct the secret_file")
@@ -192,4 +198,202 @@ fn secret(part: &str, file: &Path) -> Option<Row> {
         _ => "correct its secret_file".to_owned(),
     };
     Some(Row::broken(part, format!("the secret cannot be used: {why}")).fix(fix))
+}
+
+/// Starts a check of each program. With `send`, hooks that may run get a sample.
+pub(super) fn begin_programs(programs: Vec<NamedProgram>, send: bool, patience: Duration) -> Vec<Check> {
+    let begin = |named| match named {
+        NamedProgram::Hook { entry, trusted } => {
+            let part = format!("hook {}", entry.id);
+            Check::begin(part.clone(), patience, move || vec![hook(part, &entry, trusted, send)])
+        }
+        NamedProgram::Watch { entry, trusted } => {
+            Check::begin("watch", patience, move || vec![watch(&entry, trusted)])
+        }
+    };
+    programs.into_iter().map(begin).collect()
+}
+
+fn hook(part: String, entry: &HookEntry, trusted: bool, send: bool) -> Row {
+    if !entry.enabled {
+        return Row::ok(part, "disabled");
+    }
+    let row = look(part.clone(), &entry.command, trusted, entry.source.directory());
+    if send && row.verdict == Verdict::Ok { send_to_hook(part, entry) } else { row }
+}
+
+fn watch(entry: &Watch, trusted: bool) -> Row {
+    let row = look("watch".to_owned(), &entry.command, trusted, entry.source.directory());
+    let lost = entry.paths.iter().find(|path| path.parent().is_none_or(|parent| !parent.is_dir()));
+    match lost {
+        Some(path) if row.verdict == Verdict::Ok => {
+            Row::warn("watch", format!("cannot watch {}: its directory does not exist", path.display()))
+                .fix("create the directory, then save the config file again")
+        }
+        _ => row,
+    }
+}
+
+fn look(part: String, command: &[String], trusted: bool, directory: &Path) -> Row {
+    match find_command(command) {
+        Err(why) => Row::broken(part, why).fix("install it, chmod +x it, or correct its command"),
+        Ok(_) if !trusted => Row::warn(part, format!("{command:?} does not run: it is not trusted"))
+            .fix(format!("ringer trust {}", directory.display())),
+        Ok(program) => Row::ok(part, format!("runs {}", program.display())),
+    }
+}
+
+/// Finds the program of a command. Returns the reason in words if there is none.
+pub(super) fn find_command(command: &[String]) -> Result<PathBuf, String> {
+    let name = command.first().map_or("", String::as_str);
+    if name.contains('/') {
+        let file = PathBuf::from(name);
+        return if is_program(&file) {
+            Ok(file)
+        } else if file.exists() {
+            Err(format!("{name:?} cannot be executed"))
+        } else {
+            Err(format!("{name:?} does not exist"))
+        };
+    }
+    find_program(&search_path(), name).ok_or_else(|| format!("{name:?} is not on PATH"))
+}
+
+/// Timeout of a test, whatever the settings allow.
+pub(super) const SEND_TIMEOUT: Duration = Duration::from_secs(10);
+
+fn note() -> Note {
+    Note {
+        id: IdSource::now().message_id(),
+        kind: ShownKind::Complete,
+        sender: Sender::system(),
+        title: "Ringer".to_owned(),
+        subtitle: String::new(),
+        body: "ringer doctor: this channel works".to_owned(),
+        workspace: WorkspaceId::new("doctor"),
+        surface: None,
+    }
+}
+
+/// Runs a future on this thread.
+fn wait<T>(work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+    match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(work),
+        Err(error) => Err(Error::Program { program: "the test".to_owned(), why: error.to_string() }),
+    }
+}
+
+/// Shows a popup. Returns a description.
+pub(super) fn send_popup(bus: Option<String>) -> Result<String, Error> {
+    wait(async {
+        let (desktop, _events) = Desktop::new(bus, Vec::new(), SEND_TIMEOUT / 2);
+        let shown = desktop.show(Popup::of(&note())).await?;
+        Ok(format!("showed popup {}", shown.handle.number))
+    })
+}
+
+/// Describes the program that would show a popup, without showing one.
+pub(super) fn describe_desktop(bus: &str) -> Result<String, Error> {
+    wait(Desktop::describe(bus, SEND_TIMEOUT / 2))
+}
+
+/// Returns true if the notification server is paused.
+pub(super) fn desktop_is_paused(bus: &str) -> bool {
+    wait(async { Ok(Desktop::is_paused(bus, SEND_TIMEOUT / 2).await) }).unwrap_or(false)
+}
+
+pub(super) fn send_sound(wanted: &SoundSetting) -> Result<(), Error> {
+    wait(async { setup::sound(wanted).play(&std::env::var_os("PATH").unwrap_or_default()).await })
+}
+
+pub(super) fn send_command(command: PersonCommand) -> Result<(), Error> {
+    let command = PersonCommand { timeout: SEND_TIMEOUT, ..command };
+    wait(async { command.run(&note()).await })
+}
+
+/// Makes one attempt at a webhook, whatever kinds it is configured for.
+pub(super) fn send_webhook(webhook: Webhook) -> Result<(), Error> {
+    let webhook = Webhook { timeout: SEND_TIMEOUT, ..webhook };
+    wait(async { webhook.send(&note()).await })
+}
+
+/// Runs a hook on a sample, and reports what it would change.
+pub(super) fn send_to_hook(part: String, entry: &HookEntry) -> Row {
+    let program = HookProgram { timeout: entry.timeout.min(SEND_TIMEOUT), ..hook_program(entry) };
+    let sample = sample(entry);
+    let began = Instant::now();
+    let answer = wait(async { Ok(program.run(&sample).await) });
+    let why = match answer {
+        Ok(HookAnswer::Patched(patch)) => {
+            let stops = patch.stop;
+            let mut patched = sample.clone();
+            patched.apply(patch);
+            return Row::ok(part, format!("ran on a sample and {}", changes(&sample, &patched, stops)));
+        }
+        Ok(HookAnswer::Failed(why)) => why,
+        Err(error) => error.to_string(),
+    };
+    if entry.timeout > SEND_TIMEOUT && began.elapsed() >= SEND_TIMEOUT {
+        let what = format!(
+            "took longer than the {SEND_TIMEOUT:?} it is given here; its own time is {:?}",
+            entry.timeout
+        );
+        return Row::warn(part, what);
+    }
+    Row::broken(part, format!("failed on a sample: {why}"))
+        .fix(format!("run {:?} by hand, or set enabled = false", entry.command))
+}
+
+fn sample(entry: &HookEntry) -> HookInput {
+    let text = HookInputText {
+        workspace_id: "doctor".to_owned(),
+        title: "Claude Code".to_owned(),
+        subtitle: "ringer doctor".to_owned(),
+        body: "Claude is waiting for your input".to_owned(),
+        ..HookInputText::default()
+    };
+    let context = HookInputContext {
+        cwd: std::env::current_dir().ok().map(|path| path.to_string_lossy().into_owned()),
+        config_path: Some(entry.source.path.to_string_lossy().into_owned()),
+        hook_id: Some(entry.id.clone()),
+        ..HookInputContext::default()
+    };
+    let agent = AgentContext { kind: Some(Kind::Waiting.as_str().to_owned()), ..AgentContext::default() };
+    HookInput::new(text, context, agent)
+}
+
+/// Describes a hook's changes: `set title = "x", desktop = false`.
+fn changes(before: &HookInput, after: &HookInput, stops: bool) -> String {
+    let value = |hook_input: &HookInput| serde_json::to_value(hook_input).unwrap_or_default();
+    let (before, after) = (value(before), value(after));
+    let parts = ["notification", "effects"].into_iter().filter_map(|part| {
+        let old = before[part].clone();
+        Some((old, after[part].as_object()?))
+    });
+    let changed: Vec<String> = parts
+        .flat_map(|(old, new)| {
+            let other = new.iter().filter(move |(name, value)| old[name.as_str()] != **value);
+            other.map(|(name, value): (&String, &Value)| format!("{name} = {value}"))
+        })
+        .collect();
+    let stop = if stops { ", and skipped the hooks after it" } else { "" };
+    if changed.is_empty() {
+        format!("changed nothing{stop}")
+    } else {
+        format!("set {}{stop}", changed.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn programs_are_found_as_they_would_be_run() {
+        let words = |name: &str| find_command(&[name.to_owned()]);
+        assert_eq!(words("/bin/sh"), Ok(PathBuf::from("/bin/sh")));
+        assert_eq!(words("/bin"), Err("\"/bin\" cannot be executed".to_owned()));
+        assert_eq!(words("/nowhere/x"), Err("\"/nowhere/x\" does not exist".to_owned()));
+        assert!(words("no-such-program-anywhere").is_err() && find_command(&[]).is_err());
+    }
 }

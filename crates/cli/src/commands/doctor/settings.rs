@@ -12,7 +12,7 @@ use crate::context;
 
 /// A program that the settings name, and whether it may run.
 #[derive(Debug)]
-pub(super) enum Named {
+pub(super) enum NamedProgram {
     Hook { entry: HookEntry, trusted: bool },
     Watch { entry: Watch, trusted: bool },
 }
@@ -22,7 +22,7 @@ pub(super) struct Settings {
     /// The person's own settings; the defaults if they are broken, as for a hub that starts now.
     pub(super) config: Config,
     /// Hooks and watches: the person's, then those of the current repository.
-    pub(super) programs: Vec<Named>,
+    pub(super) programs: Vec<NamedProgram>,
     pub(super) rows: Vec<Row>,
 }
 
@@ -47,9 +47,10 @@ impl Settings {
                 Config::default()
             }
         };
-        let mut programs: Vec<Named> =
-            config.hooks.iter().cloned().map(|entry| Named::Hook { entry, trusted: true }).collect();
-        programs.extend(config.watches.iter().cloned().map(|entry| Named::Watch { entry, trusted: true }));
+        let mut programs: Vec<NamedProgram> =
+            config.hooks.iter().cloned().map(|entry| NamedProgram::Hook { entry, trusted: true }).collect();
+        programs
+            .extend(config.watches.iter().cloned().map(|entry| NamedProgram::Watch { entry, trusted: true }));
         if let Some(root) = context::repository().map(|repository| repository.worktree) {
             match load_repository(&root, environment.home.as_deref()) {
                 Ok(settings) => {
@@ -59,11 +60,12 @@ impl Settings {
                     let trusted = trusted(home, &mut rows);
                     let hooks = settings.hooks.into_iter();
                     programs.extend(
-                        hooks.map(|entry| Named::Hook { trusted: trusted.is_trusted(&entry), entry }),
+                        hooks.map(|entry| NamedProgram::Hook { trusted: trusted.is_trusted(&entry), entry }),
                     );
                     let watches = settings.watches.into_iter();
                     programs.extend(
-                        watches.map(|entry| Named::Watch { trusted: trusted.is_trusted(&entry), entry }),
+                        watches
+                            .map(|entry| NamedProgram::Watch { trusted: trusted.is_trusted(&entry), entry }),
                     );
                 }
                 Err(errors) => rows.extend(problems(errors)),

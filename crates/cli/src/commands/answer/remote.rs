@@ -27,12 +27,12 @@ pub(super) const OVER: &str = "it is over";
 const ANSWERS_WITHIN: Duration = Duration::from_secs(30);
 
 /// A notification from another machine.
-pub(super) struct Elsewhere {
+pub(super) struct RemotePrompt {
     machine: String,
     message: MessageId,
 }
 
-impl Elsewhere {
+impl RemotePrompt {
     /// Returns `None` if the record is missing, or if it came from this machine.
     pub(super) fn of(record: Option<&Record>, journal: &mut Journal) -> Result<Option<Self>, Failure> {
         let Some(record) = record else { return Ok(None) };
@@ -80,7 +80,7 @@ impl Elsewhere {
         journal: &mut Journal,
     ) -> Result<(PromptContent, Option<&'static str>), Failure> {
         let answered = self.ask(journal, &[], true)?;
-        let shown = serde_json::from_str::<Shown>(&answered.text).ok().and_then(Shown::details);
+        let shown = serde_json::from_str::<PromptView>(&answered.text).ok().and_then(PromptView::details);
         shown.ok_or_else(|| {
             let what = format!("ringer on {} does not tell what is asked", self.machine);
             Failure::new(Exit::Unavailable, what).hint("install the same version on both")
@@ -147,16 +147,16 @@ impl Elsewhere {
 
 /// Passes on the answer from a popup, which only the person can press. Called for the hub.
 pub(crate) fn answer_of_popup(journal: &mut Journal, message: &MessageId, words: &str) -> Outcome {
-    let Some(elsewhere) = Elsewhere::of_message(message, journal)? else {
+    let Some(remote) = RemotePrompt::of_message(message, journal)? else {
         return Err(Failure::new(Exit::Data, OVER));
     };
     let words = [words.to_owned()];
-    elsewhere.connect(journal, &words, false).map(drop)
+    remote.connect(journal, &words, false).map(drop)
 }
 
 /// The output of `ringer answer --json` on the other machine.
 #[derive(serde::Deserialize)]
-struct Shown {
+struct PromptView {
     open: bool,
     kind: String,
     content: Value,
@@ -164,18 +164,18 @@ struct Shown {
 
 /// A question of `ringer ask` in that output.
 #[derive(serde::Deserialize)]
-struct ShownQuestion {
+struct QuestionView {
     question: String,
     options: Vec<String>,
 }
 
-impl Shown {
+impl PromptView {
     /// Returns the prompt, and the reason if it cannot be answered from here. `None` if this version does not know its kind.
     fn details(self) -> Option<(PromptContent, Option<&'static str>)> {
         let over = (!self.open).then_some(OVER);
         match self.kind.as_str() {
             "question" => {
-                let ShownQuestion { question: text, options } = serde_json::from_value(self.content).ok()?;
+                let QuestionView { question: text, options } = serde_json::from_value(self.content).ok()?;
                 let question = PromptQuestion { text, options, ..PromptQuestion::default() };
                 Some((PromptContent::Questions(vec![question]), over))
             }

@@ -1,17 +1,20 @@
-//! Checks several times a second what clients write about the sessions of working agents, for the hub.
+//! Threads of the hub that follow agents: one checks several times a second what clients write about their sessions, and one pushes
+//! messages to idle agents, because a client may be slow.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_agents::push::{ClientEndpoints, PushResult, push};
 use ringer_agents::sessions::SessionWatch;
 use ringer_agents::unhooked::UnhookedSessions;
 use ringer_core::message::Agent;
 use ringer_hub::{Log, monotonic};
 use ringer_ipc::host::Extension;
 use ringer_journal::{Error, Home};
-use ringer_platform::path_variable;
+use ringer_platform::{path_variable, variable};
 
 use crate::client_setup::client_paths;
 
@@ -23,11 +26,11 @@ const EVERY: Duration = Duration::from_millis(200);
 const UNTOLD_AGAIN: Duration = Duration::from_secs(1);
 
 /// Starts the thread. Without it, an interrupted agent counts as working until its next prompt.
-pub(crate) fn start(home: Home, log: Log) -> AgentThread {
-    AgentThread::start("sessions", move |changed| run(home, &log, changed))
+pub(crate) fn start_sessions(home: Home, log: Log) -> AgentThread {
+    AgentThread::start("sessions", move |changed| watch_sessions(home, &log, changed))
 }
 
-fn run(home: Home, log: &Log, changed: &Receiver<Agent>) {
+fn watch_sessions(home: Home, log: &Log, changed: &Receiver<Agent>) {
     let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
     let mut unhooked = Unhooked::new(UnhookedSessions::new(home.clone(), paths.clone()));
     let mut watch = SessionWatch::new(home, paths);
@@ -151,5 +154,72 @@ impl AgentThread {
 impl Extension for AgentThread {
     fn wake(&mut self, agent: &Agent) {
         let _ = self.agents.try_send(agent.clone());
+    }
+}
+
+/// Delays before each retry of an agent that could not be reached: its client may only just have started.
+const TRY_AGAIN: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(2),
+    Duration::from_secs(4),
+    Duration::from_secs(8),
+    Duration::from_secs(16),
+];
+
+/// Starts the thread. Without it, all messages wait for the agents' next turns.
+pub(crate) fn start_push(home: Home, log: Log) -> AgentThread {
+    AgentThread::start("push", move |waiting| push_messages(&home, &log, waiting))
+}
+
+fn push_messages(home: &Home, log: &Log, waiting: &Receiver<Agent>) {
+    let user = path_variable("HOME").unwrap_or_default();
+    let endpoints = ClientEndpoints {
+        paths: client_paths(user, None),
+        search_path: variable("PATH").unwrap_or_default(),
+    };
+    let mut unreachable = Unreachable::default();
+    while let Ok((agent, tries)) = unreachable.next(waiting) {
+        let name = agent.as_str();
+        match push(home, &endpoints, &agent) {
+            Ok(PushResult::Nothing) => {}
+            Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {name}")),
+            Ok(PushResult::Unsupported(why)) => log.line(format!("cannot push to {name}: {why}")),
+            Ok(PushResult::Unreachable(why)) => {
+                if tries == 0 {
+                    log.line(format!("cannot push to {name}: {why}"));
+                }
+                unreachable.try_again(agent, tries);
+            }
+            Err(error) => log.line(format!("cannot push to {name}: {error}")),
+        }
+    }
+}
+
+#[derive(Default)]
+struct Unreachable {
+    /// The time of the next retry of each agent, and the number of retries so far.
+    agents: HashMap<Agent, (Instant, usize)>,
+}
+
+impl Unreachable {
+    /// Waits for the next agent to try. Returns how often it was tried since its last event.
+    fn next(&mut self, waiting: &Receiver<Agent>) -> Result<(Agent, usize), RecvTimeoutError> {
+        let next = self.agents.iter().min_by_key(|(_, (at, _))| *at);
+        let Some((agent, (at, tries))) = next.map(|(agent, due)| (agent.clone(), *due)) else {
+            return Ok((waiting.recv()?, 0));
+        };
+        let (agent, tries) = match waiting.recv_timeout(at.saturating_duration_since(Instant::now())) {
+            Ok(changed) => (changed, 0),
+            Err(RecvTimeoutError::Timeout) => (agent, tries),
+            Err(gone @ RecvTimeoutError::Disconnected) => return Err(gone),
+        };
+        self.agents.remove(&agent);
+        Ok((agent, tries))
+    }
+
+    fn try_again(&mut self, agent: Agent, tries: usize) {
+        if let Some(wait) = TRY_AGAIN.get(tries) {
+            self.agents.insert(agent, (Instant::now() + *wait, tries + 1));
+        }
     }
 }
