@@ -12,7 +12,7 @@ use ringer_agents::sessions::SessionWatch;
 use ringer_agents::unhooked::UnhookedSessions;
 use ringer_core::message::Agent;
 use ringer_hub::{Log, monotonic};
-use ringer_ipc::host::Extension;
+use ringer_ipc::part::{Part, PartEvent};
 use ringer_journal::{Error, Home};
 use ringer_platform::{path_variable, variable};
 
@@ -151,9 +151,11 @@ impl AgentThread {
     }
 }
 
-impl Extension for AgentThread {
-    fn wake(&mut self, agent: &Agent) {
-        let _ = self.agents.try_send(agent.clone());
+impl Part for AgentThread {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        if let PartEvent::AgentActive(agent) = event {
+            let _ = self.agents.try_send((*agent).clone());
+        }
     }
 }
 

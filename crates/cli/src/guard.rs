@@ -13,7 +13,7 @@ use ringer_guard::{
     AgentProcesses, Evidence, HubProcess, PaneWindows, ProcessFacts as _, Refusal, System, Verdict, examine,
 };
 use ringer_hub::Clock;
-use ringer_ipc::host::RequestGuard;
+use ringer_hub::RequestGuard;
 use ringer_journal::{HubLock, IdSource, Journal, ProcessStat, StoredPrompt};
 use ringer_term::sanitise_line;
 use serde_json::Value;
@@ -167,6 +167,7 @@ fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
 }
 
 /// Refuses requests on the hub's socket that only the person may send.
+#[derive(Debug)]
 pub(crate) struct HubGuard;
 
 impl RequestGuard for HubGuard {

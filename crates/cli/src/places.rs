@@ -4,10 +4,9 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::message::SurfaceId;
-use ringer_hub::TmuxPane;
 use ringer_term::sanitise_line;
+use ringer_tmux::windows_of;
 use serde_json::Value;
-use tokio::runtime;
 
 use crate::{context, hub_client};
 
@@ -17,7 +16,8 @@ const TMUX_DEADLINE: Duration = Duration::from_millis(300);
 /// The current places of the panes in a list.
 #[derive(Debug, Default)]
 pub(crate) struct Places {
-    windows: HashMap<TmuxPane, String>,
+    /// The windows of tmux panes, by session and number.
+    windows: HashMap<SurfaceId, String>,
     /// Ringer's own panes, with workspace and name or number. Closed panes are absent.
     own_panes: HashMap<String, String>,
 }
@@ -28,9 +28,8 @@ impl Places {
     pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a Value>) -> Self {
         let surfaces: HashSet<SurfaceId> =
             rows.filter_map(|row| row["surface"].as_str()).map(SurfaceId::new).collect();
-        let panes: Vec<TmuxPane> = surfaces.iter().filter_map(TmuxPane::of).collect();
         let own_panes = if surfaces.iter().any(SurfaceId::is_pane) { own_panes() } else { HashMap::new() };
-        Self { windows: windows(panes), own_panes }
+        Self { windows: windows_of(&surfaces, TMUX_DEADLINE), own_panes }
     }
 
     /// Describes a surface: `tmux main:3`, `tmux %3` if the window is unknown, `pts/4`, `api · tests`.
@@ -38,7 +37,7 @@ impl Places {
         let words = match surface.split_once(':') {
             Some(("tmux", rest)) => {
                 let number = rest.rsplit(':').next().unwrap_or_default();
-                let window = pane(surface).and_then(|pane| self.windows.get(&pane));
+                let window = self.windows.get(&SurfaceId::new(surface));
                 format!("tmux {}", window.map_or(number, String::as_str))
             }
             Some(("tty", device)) => {
@@ -59,24 +58,6 @@ impl Places {
     }
 }
 
-fn pane(surface: &str) -> Option<TmuxPane> {
-    TmuxPane::of(&SurfaceId::new(surface))
-}
-
-/// Returns the tmux windows of panes.
-fn windows(panes: Vec<TmuxPane>) -> HashMap<TmuxPane, String> {
-    if panes.is_empty() {
-        return HashMap::new();
-    }
-    let Ok(runtime) = runtime::Builder::new_current_thread().enable_all().build() else {
-        return HashMap::new();
-    };
-    let windows = runtime.block_on(TmuxPane::windows(panes, TMUX_DEADLINE));
-    // Does not wait for a thread that starts tmux from a disk that hangs.
-    runtime.shutdown_background();
-    windows
-}
-
 /// Returns the places of Ringer's own panes, from the hub. None if no hub runs.
 fn own_panes() -> HashMap<String, String> {
     let Ok(home) = context::home() else { return HashMap::new() };
@@ -92,7 +73,7 @@ mod tests {
 
     #[test]
     fn a_place_is_in_words() {
-        let known = pane("tmux:/tmp/tmux-0/default:12:%3").unwrap();
+        let known = SurfaceId::new("tmux:/tmp/tmux-0/default:12:%3");
         let windows = HashMap::from([(known, "ma\x1bin:3".to_owned())]);
         let own_panes = HashMap::from([("pane:4f0k2m1c".to_owned(), "api · te\x1bsts".to_owned())]);
         let places = Places { windows, own_panes };

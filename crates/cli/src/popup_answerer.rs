@@ -1,5 +1,7 @@
 //! Passes answers from popups and chats to the agents that ask, for the hub.
 
+use std::sync::Arc;
+
 use ringer_agents::answering::{AnswerResult, give_answer};
 use ringer_core::Sender;
 use ringer_core::agent::PopupAnswer;
@@ -7,7 +9,7 @@ use ringer_core::attention::AnsweredWith;
 use ringer_core::conversation::PermissionVerdict;
 use ringer_core::message::{MessageOrigin, QuestionId};
 use ringer_hub::monotonic;
-use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion, Answerer};
+use ringer_ipc::part::{AnswerOutcome, AnsweredQuestion, Answerer, Part};
 use ringer_journal::{Decision, Error, Home, IdSource, Journal};
 use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
@@ -18,6 +20,7 @@ use crate::commands::answer::answer_of_popup;
 const NO_JOURNAL: &str = "there is no journal any more";
 
 /// Answers as the person: only they can press a button of a popup.
+#[derive(Clone)]
 pub(crate) struct PopupAnswerer {
     home: Home,
 }
@@ -42,6 +45,12 @@ impl PopupAnswerer {
                 Err(failure) => AnswerOutcome::NotTaken(failure.first_line()),
             }),
         }
+    }
+}
+
+impl Part for PopupAnswerer {
+    fn answerer(&self) -> Option<Arc<dyn Answerer>> {
+        Some(Arc::new(self.clone()))
     }
 }
 

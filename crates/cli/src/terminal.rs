@@ -9,12 +9,11 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ringer_term::outer::{apple_bell_query, tmux_query};
+use ringer_term::outer::apple_bell_query;
 use ringer_term::{
-    AppleBell, Detection, Env, Multiplexer, NotificationId, OuterTerminal, TerminalProgram, detect,
-    sanitise_line,
+    AppleBell, Detection, Env, Multiplexer, NotificationId, TerminalProgram, detect, sanitise_line,
 };
-use ringer_tmux::TmuxServer;
+use ringer_tmux::outer_terminal;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::failure::{Exit, Failure, Outcome};
@@ -35,9 +34,7 @@ pub(crate) fn detect_by_environment() -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    let server = env.get("TMUX").and_then(TmuxServer::from_variable);
-    let answer = server.and_then(|server| server.run(&tmux_query(env.get("TMUX_PANE"))).ok());
-    match answer.as_deref().and_then(OuterTerminal::from_tmux) {
+    match outer_terminal(&env) {
         Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }

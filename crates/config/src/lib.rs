@@ -40,9 +40,11 @@ pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, us
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
 pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
-pub use relay_entry::{RelayEntry, RepositoryEntry};
+pub use relay_entry::{RelayEntry, RelayLink, RepositoryEntry, TeamLink};
 pub use rules::{Rules, TableRule, WebhookRule};
-pub use settings::{Answers, Change, Channels, Config, LastGood, RepositorySettings, Tmux, schema_text};
+pub use settings::{
+    Answers, Change, Channels, Config, LastGood, OnePane, RepositorySettings, Tmux, schema_text,
+};
 pub use trust::{TrustError, Trustable, Trusted};
 
 /// Returns a documented file with every key at its default, and with commented-out examples.

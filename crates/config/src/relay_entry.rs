@@ -4,7 +4,6 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use ringer_core::policy::{RelayLink, TeamLink};
 use ringer_platform::shell_word;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -134,7 +133,7 @@ impl RelayEntry {
         })
     }
 
-    /// Returns the hub's view of the link.
+    /// Returns the link as the program that connects needs it.
     pub fn link(&self) -> RelayLink {
         RelayLink {
             name: self.machine().to_owned(),
@@ -152,6 +151,41 @@ impl RelayEntry {
             }),
         }
     }
+}
+
+/// A link to one machine, or to a team.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RelayLink {
+    /// The local name of the machine or team.
+    pub name: String,
+    /// The command that connects to `ringer relay serve --stdio` there. Empty for a team.
+    pub command: Vec<String>,
+    /// The host, if the program is ssh.
+    pub ssh: Option<String>,
+    /// True if prompts of agents there may be answered from here. For a team: true if its other machines may answer prompts of
+    /// agents here, and write to them.
+    pub may_answer: bool,
+    /// True if messages of agents there reach the lead agent of the same repository here.
+    pub may_reach_lead: bool,
+    /// The server of a team.
+    pub team: Option<TeamLink>,
+}
+
+/// Membership in a team, whose machines exchange messages over a NATS server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TeamLink {
+    /// The addresses of the server, or of a cluster's servers. One that answers is used.
+    pub urls: Vec<String>,
+    /// The `JetStream` domain of the stream, if the server is a leaf node.
+    pub domain: Option<String>,
+    /// This machine's name in the team. The default is its host name.
+    pub machine: Option<String>,
+    /// The file with this machine's credentials.
+    pub credentials: Option<PathBuf>,
+    /// The CA certificate of the server, if the system does not trust it.
+    pub ca: Option<PathBuf>,
+    /// True if what the person reads, clears or snoozes here applies to the other machines, too.
+    pub share_marks: bool,
 }
 
 /// Quotes a program for the shell on the other machine. `~/` stays unquoted, so that this shell expands it.

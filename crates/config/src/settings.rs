@@ -6,11 +6,8 @@ use std::time::Duration;
 
 use ringer_core::Preferences;
 use ringer_core::agent::AgentTimeouts;
-use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
-use ringer_core::policy::{
-    DeliveryChannel, McpChannel, McpChannels, PopupMode, RelayLink, RepositoryName, RuleSettings,
-};
+use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
 use ringer_term::Channel;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -18,9 +15,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
-use crate::notify::{Matcher, Notify, QuietHours};
+use crate::notify::{Matcher, Notify, QuietHours, TitleMark};
 use crate::problem::ConfigErrors;
-use crate::relay_entry::{RelayEntry, RepositoryEntry};
+use crate::relay_entry::{RelayEntry, RelayLink, RepositoryEntry};
 use crate::rules::Rules;
 use crate::trust::Trusted;
 use crate::values::{milliseconds, word};
@@ -81,6 +78,18 @@ pub struct Tmux {
     #[serde(serialize_with = "word::serialize")]
     #[schemars(schema_with = "word::schema::<OnePane>")]
     pub one_pane: OnePane,
+}
+
+/// How a ring is shown in a window with one pane (`tmux.one_pane`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum OnePane {
+    /// It is not shown: the badge in the window list is enough.
+    #[default]
+    None,
+    /// The background of the pane is dark blue.
+    Tint,
+    /// The pane gets a title line above it, which counts as a border.
+    Border,
 }
 
 /// Who may answer for you.
@@ -202,32 +211,17 @@ impl Config {
         nothing.into_iter().filter(|(_, unset)| *unset).map(|(channel, _)| channel).collect()
     }
 
-    /// Returns the MCP servers that push messages.
-    pub fn mcp_channels(&self) -> McpChannels {
-        let server = |entry: &ChannelEntry| McpChannel {
-            name: entry.name.clone(),
-            command: entry.command.clone(),
-            directory: entry.source.directory().to_owned(),
-            to: entry.to.clone(),
-            allow: entry.allow.clone(),
-            may_answer: entry.may_answer,
-        };
-        McpChannels {
-            enabled: self.channels.enabled,
-            servers: self.channel_servers.iter().map(server).collect(),
-        }
-    }
-
     /// Returns the links to other machines.
     pub fn relay_links(&self) -> Vec<RelayLink> {
         self.relays.iter().map(RelayEntry::link).collect()
     }
 
-    /// Returns the names of repositories.
-    pub fn repository_names(&self) -> Vec<RepositoryName> {
-        let name =
-            |entry: &RepositoryEntry| RepositoryName { path: entry.path.clone(), name: entry.name.clone() };
-        self.repositories.iter().map(name).collect()
+    /// Returns which titles may be marked: none if terminals show no notifications at all.
+    pub fn title_mark(&self) -> TitleMark {
+        match self.preferred_channel {
+            Channel::NotificationsDisabled => TitleMark::Off,
+            _ => self.notify.title_mark,
+        }
     }
 
     /// Returns the timeouts after which an agent counts as stuck or gets a reminder.

@@ -265,12 +265,14 @@ fn problems_name_the_file() {
 #[test]
 fn mcp_channels_are_off_unless_they_are_switched_on() {
     let server = "[[channel]]\nname = \"slack\"\ncommand = [\"~/bin/slack\", \"-v\"]\nto = \"lead\"\n";
-    let channels = read(server).unwrap().mcp_channels();
-    assert!(!channels.enabled);
-    assert_eq!(channels.servers[0].command, ["/people/ada/bin/slack", "-v"]);
-    assert_eq!(channels.servers[0].directory, Path::new("/c"));
-    let on = read(&format!("[channels]\nenabled = true\n{server}allow = [\"U1\"]")).unwrap().mcp_channels();
-    assert!(on.enabled && on.servers[0].allow == ["U1"] && on.servers[0].to == "lead");
+    let off = read(server).unwrap();
+    let slack = &off.channel_servers[0];
+    assert!(!off.channels.enabled);
+    assert_eq!(slack.command, ["/people/ada/bin/slack", "-v"]);
+    assert_eq!(slack.source.directory(), Path::new("/c"));
+    let on = read(&format!("[channels]\nenabled = true\n{server}allow = [\"U1\"]")).unwrap();
+    let slack = &on.channel_servers[0];
+    assert!(on.channels.enabled && slack.allow == ["U1"] && slack.to == "lead");
     check(
         "[[channel]]",
         &["1:1: channel has no name", "1:1: channel has no command", "1:1: channel has no to"],

@@ -5,12 +5,13 @@
 pub(crate) mod word {
     //! Settings with a fixed set of words as values.
 
-    use ringer_core::attention::OnePane;
     use ringer_core::message::ShownKind;
     use ringer_core::policy::{OnFailure, PopupMode};
     use ringer_term::{CHANNELS, Channel};
     use schemars::{Schema, SchemaGenerator, json_schema};
     use serde::Serializer;
+
+    use crate::settings::OnePane;
 
     /// A value that is written as one of a fixed set of words. One list serves the parser, the serializer and the schema.
     pub(crate) trait Word: Copy + PartialEq + 'static {

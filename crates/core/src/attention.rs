@@ -10,7 +10,7 @@ mod record;
 mod store;
 mod undo_log;
 
-pub use badges::{Attention, Badge, OnePane, Ring, UnreadReason};
+pub use badges::{Attention, Badge, Ring, UnreadReason};
 pub use cause::{Cause, MAX_TRAIL_STEPS, Trail, TrailStep};
 pub use digest::{DIGEST_TITLE, Digest, digest_id};
 pub(crate) use mark::snooze_end;

@@ -4,7 +4,6 @@ mod channel;
 mod delivery;
 mod hook_chain;
 mod hook_input;
-mod links;
 mod requested_mute;
 mod rules;
 
@@ -14,7 +13,6 @@ pub(crate) use delivery::{DeliveryPlan, plan_delivery};
 pub(crate) use hook_chain::{ActiveHooks, FailureNotices, HookChain, HookChainStep};
 pub use hook_chain::{Hook, HookAnswer, HookIdentity, OnFailure};
 pub use hook_input::{AgentContext, Effects, HookInput, HookInputContext, HookInputText, HookPatch};
-pub use links::{McpChannel, McpChannels, RelayLink, RepositoryName, TeamLink};
 pub use requested_mute::{EVERY_MUTE, MAX_REQUESTED_MUTES, MuteTarget, RequestedMute, RequestedMutes};
 pub use rules::{Mute, RateLimit, RuleSettings};
 pub(crate) use rules::{Rules, Subject};

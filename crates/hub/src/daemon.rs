@@ -10,7 +10,7 @@ use std::{panic, thread};
 use ringer_config::Environment;
 use ringer_deliver::{Desktop, PopupHandle, PreviousPopup, REPLY_DEADLINE};
 use ringer_ipc::discovery::socket_path;
-use ringer_ipc::host::PlugIns;
+use ringer_ipc::part::Part;
 use ringer_ipc::{HubAddress, StartFailure};
 use ringer_journal::{Error as JournalError, Home, HubLock, HubStore, IdSource, Journal, ReadPosition};
 use ringer_platform::{path_variable, variable};
@@ -18,6 +18,7 @@ use tokio::sync::{Notify, mpsc};
 
 use crate::clock::Clock;
 use crate::delivery::executor::JobExecutor;
+use crate::delivery::part_calls::PartCalls;
 use crate::delivery::session_bus::SessionDesktop;
 use crate::delivery::setup::{DeliverySetup, search_path};
 use crate::drop_box::DropBoxService;
@@ -26,7 +27,7 @@ use crate::event_loop::{EventLoop, LoopChannels, LoopExit, MAX_INPUTS};
 use crate::log::Log;
 use crate::message::{Input, LoopEvent};
 use crate::repository_probe::RepositoryProber;
-use crate::socket::server;
+use crate::socket::server::{self, RequestGuard};
 use crate::state::{HubState, RandomSource, Settings, TimeSource};
 
 /// How long shutdown waits for threads that are blocked on a disk. Whatever they still do ends with the process.
@@ -67,6 +68,8 @@ pub struct HubOptions {
     pub foreground: bool,
     /// Starts the next hub if this one must end while there is still something to do.
     pub starts_next: bool,
+    /// Checks the senders of requests. Without it, every process of this user may send any request.
+    pub guard: Option<Arc<dyn RequestGuard>>,
     /// The log of this process.
     pub log: Log,
 }
@@ -103,14 +106,15 @@ impl HubOptions {
             idle_after,
             foreground,
             starts_next: !foreground,
+            guard: None,
         }
     }
 }
 
 /// Runs a hub until it is told to stop or has been idle for long enough. A failure is logged, written to a [`StartFailure`], and
 /// reported to the process that waits for this one to start.
-pub fn run(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
-    let ran = run_hub(options, plug_ins);
+pub fn run(options: &HubOptions, parts: Vec<Box<dyn Part>>) -> Result<(), HubError> {
+    let ran = run_hub(options, parts);
     match &ran {
         Ok(()) | Err(HubError::Running { .. }) => {}
         Err(error) => report(options, error),
@@ -132,7 +136,7 @@ fn report(options: &HubOptions, error: &HubError) {
     }
 }
 
-fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
+fn run_hub(options: &HubOptions, parts: Vec<Box<dyn Part>>) -> Result<(), HubError> {
     let home = &options.home;
     home.check_owner()?;
     let Some(lock) = HubLock::acquire(home)? else {
@@ -154,7 +158,7 @@ fn run_hub(options: &HubOptions, plug_ins: PlugIns) -> Result<(), HubError> {
         log.line(format!("sandboxes cannot reach the hub: the drop box cannot be used: {error}"));
     }
     let files = (journal, store);
-    let exit = runtime.block_on(serve(options, &address, files, lock, plug_ins, &log));
+    let exit = runtime.block_on(serve(options, &address, files, lock, parts, &log));
     runtime.shutdown_timeout(SHUTDOWN_WITHIN);
     if let Ok(drop_box) = drop_box {
         drop_box.end(SHUTDOWN_WITHIN);
@@ -224,7 +228,7 @@ async fn serve(
     address: &HubAddress,
     (journal, mut store): (Journal, HubStore),
     lock: HubLock,
-    mut plug_ins: PlugIns,
+    parts: Vec<Box<dyn Part>>,
     log: &Log,
 ) -> Result<LoopExit, HubError> {
     let listener = server::listen(&address.socket).map_err(HubError::Socket)?;
@@ -249,9 +253,8 @@ async fn serve(
     let setup = DeliverySetup::of(&settings.config(), search_path());
     let home = options.home.clone();
     let on_bus = SessionDesktop::new(desktop.clone(), options.usual_bus.clone());
-    let executor =
-        JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, plug_ins.answerer.take());
-    let guard = plug_ins.guard.take();
+    let calls = PartCalls::of(&parts);
+    let executor = JobExecutor::new(setup, on_bus.clone(), inputs.clone(), on_desktop, home, calls);
     let settings_changes = report_settings(options, inputs.clone());
     let login_session = report_login_session(options, inputs.clone(), executor.deliveries());
     let channels = LoopChannels {
@@ -262,17 +265,17 @@ async fn serve(
         log: log.clone(),
         idle_after: options.idle_after,
     };
-    let parts = LoopParts { files: (journal, store), lock, settings, plug_ins, channels };
+    let setup = LoopSetup { files: (journal, store), lock, settings, parts, channels };
     let (ended, end) = tokio::sync::oneshot::channel::<()>();
     let loop_thread = thread::Builder::new().name("loop".to_owned()).spawn(move || {
         // Dropped when the loop ends, also by a panic.
         let _ended = ended;
-        run_loop(parts, received)
+        run_loop(setup, received)
     });
     let loop_thread = loop_thread.map_err(HubError::Runtime)?;
     let signals = wait_for_signal(inputs.clone());
     tokio::select! {
-        () = server::serve(listener, inputs, clients, on_bus, guard) => {}
+        () = server::serve(listener, inputs, clients, on_bus, options.guard.clone()) => {}
         () = executor.run(queued, clicks) => {}
         () = signals => {}
         () = login_session => {}
@@ -310,23 +313,22 @@ fn words_of(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or("without a word").to_owned()
 }
 
-struct LoopParts {
+struct LoopSetup {
     files: (Journal, HubStore),
     lock: HubLock,
     settings: Settings,
-    plug_ins: PlugIns,
+    parts: Vec<Box<dyn Part>>,
     channels: LoopChannels,
 }
 
-fn run_loop(parts: LoopParts, inputs: mpsc::Receiver<Input>) -> Result<LoopExit, HubError> {
-    let LoopParts { files, lock, settings, plug_ins, channels } = parts;
+fn run_loop(setup: LoopSetup, inputs: mpsc::Receiver<Input>) -> Result<LoopExit, HubError> {
+    let LoopSetup { files, lock, settings, parts, channels } = setup;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(HubError::Runtime)?;
     let exit = runtime.block_on(async {
         let probers = RepositoryProber::new(settings.home(), channels.log.clone());
         let sources = (TimeSource::System, RandomSource::System);
-        let state =
-            HubState::new(files, Some(lock.spool_lock()), settings, plug_ins, Clock::local(), sources)?;
+        let state = HubState::new(files, Some(lock.spool_lock()), settings, parts, Clock::local(), sources)?;
         let event_loop = EventLoop::begin(state, lock, channels, probers).await?;
         Ok(event_loop.run(inputs).await)
     });

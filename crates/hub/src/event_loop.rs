@@ -359,7 +359,6 @@ impl EventLoop {
                 status["longest_turn_us"] = json!(std::mem::take(&mut self.longest_turn).as_micros());
                 Reply::Result(Ok(status))
             }
-            Answer::Focus { pane, opening } => Reply::Focus { pane, opening },
             Answer::Environment { environment, offered } => Reply::Environment { environment, offered },
             Answer::Attach { host, orders } => {
                 let (sender, receiver) = mpsc::channel(MAX_ORDERS);

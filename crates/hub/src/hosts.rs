@@ -1,5 +1,3 @@
-//! Hosts, which show surfaces: the protocol of attached hosts, tmux, and plain terminals.
+//! Hosts, which show surfaces: the protocol of attached hosts.
 
-pub(crate) mod plain_host;
 pub(crate) mod protocol;
-pub(crate) mod tmux;

@@ -1,16 +1,15 @@
 //! The hub: the one process per person that decides about notifications and delivers them.
 //!
 //! It reads the journal from its own cursor, lets [`ringer_core::Engine`] decide, writes down the decisions, and carries them out
-//! through `ringer-deliver` and the plugged-in [`Host`](ringer_ipc::host::Host)s. Commands talk to it over a socket
+//! through `ringer-deliver` and the attached hosts. Commands talk to it over a socket
 //! (`ringer_ipc::HubClient`). Everything they change is a message in the journal first, so nothing depends on a running hub.
 //!
 //! ```no_run
-//! use ringer_hub::{HubOptions, PlainHost, run};
-//! use ringer_ipc::host::PlugIns;
+//! use ringer_hub::{HubOptions, run};
 //! use ringer_journal::Home;
 //!
 //! let options = HubOptions::of_process(Home::new("/people/me/.local/state/ringer"), true);
-//! run(&options, PlugIns { hosts: vec![Box::new(PlainHost::default())], ..PlugIns::default() })?;
+//! run(&options, Vec::new())?;
 //! # Ok::<(), ringer_hub::HubError>(())
 //! ```
 //!
@@ -18,7 +17,7 @@
 //!
 //! `daemon` takes the lock, binds the socket and starts the thread of the `event_loop`, the only place that waits. The loop
 //! passes each event to `state::HubState`, which owns the journal, the engine and all other state, and performs the actions that
-//! it returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `hosts::tmux`, `watch`). The
+//! it returns. The main thread serves the `socket` and runs everything that can hang (`delivery`, `watch`). The
 //! two exchange plain data (`message`). Another thread probes the repositories from which messages come
 //! (`repository_probe`).
 //!
@@ -62,11 +61,8 @@ pub use clock::{Clock, monotonic};
 pub use daemon::{HubOptions, run};
 pub use delivery::probed_terminal::ProbedTerminal;
 pub use error::HubError;
-pub use hosts::plain_host::PlainHost;
-pub use hosts::tmux::TmuxPane;
 pub use log::Log;
 pub use offline::OfflineHub;
-pub use socket::server::MAX_CONNECTIONS;
-pub use state::methods::method_names;
+pub use socket::server::{MAX_CONNECTIONS, RequestGuard};
 pub use state::{MAX_READ, trust_file};
 pub use why::{agents, explain};

@@ -12,7 +12,7 @@ use ringer_core::message::{Agent, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, DisplayedPopup, HookProgram};
 use ringer_ipc::ApiError;
-use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion};
+use ringer_ipc::part::{AnswerOutcome, AnsweredQuestion, TitleOutcome, Unreachable};
 use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
 use serde_json::Value;
@@ -21,9 +21,8 @@ use tokio::sync::{mpsc, oneshot};
 use crate::clock::Clock;
 use crate::delivery::setup::DeliverySetup;
 use crate::delivery::terminals::Terminal;
-use crate::delivery::titles::{TitleMarkChange, TitleOutcome};
+use crate::delivery::titles::TitleMarkChange;
 use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
-use crate::hosts::tmux::{TmuxPane, Unreachable};
 use crate::journal_maintenance::{JournalTasks, JournalTasksDone};
 use crate::repository_probe::{ProbeResult, ProbeTarget};
 use crate::socket::subscriptions::{EventFilter, Subscription};
@@ -57,8 +56,8 @@ pub(crate) enum LoopEvent {
     SettingsChanged,
     /// The process of an agent ended.
     ProcessEnded(Agent),
-    /// tmux was asked to select the pane of a notification whose popup was clicked.
-    FocusTried { id: MessageId, result: Result<(), Unreachable> },
+    /// The part that controls panes was asked to focus one. The result has the name of the multiplexer.
+    PaneFocused { surface: SurfaceId, result: Result<String, Unreachable> },
     /// The person's answer in a popup was passed to the agent that asked.
     AnswerTried { id: MessageId, answer: PopupAnswer, outcome: AnswerOutcome },
     /// The repositories of the pending batch were probed, as far as they answered in time.
@@ -123,9 +122,6 @@ pub(crate) enum Answer {
     Notifications(Vec<ListedNotification>),
     /// The hub's status, to which the loop adds its own part.
     Status(Value),
-    /// Let tmux select a pane, and answer with the result. `opening` is the notification that the client asked to open. The
-    /// answer contains it, and it is marked as read once the person is there.
-    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
     /// The hub's environment, to which the state of the desktop is added. `offered` is a session bus that the hub may use if its
     /// own does not work.
     Environment { environment: Value, offered: Option<String> },
@@ -156,8 +152,8 @@ pub(crate) enum Job {
     UpdateSetup(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or remove it.
     ChangeTitle(TitleMarkChange),
-    /// Let tmux select a pane. Without an `id`, it is a pane around another one, and its result is not reported.
-    FocusPane { id: Option<MessageId>, pane: TmuxPane },
+    /// Bring a pane to the front. `LoopEvent::PaneFocused` has the result.
+    FocusPane(SurfaceId),
     /// Maintain the journal. `LoopEvent::JournalMaintained` has the result.
     MaintainJournal { tasks: JournalTasks, ids: IdSource },
 }
@@ -203,8 +199,6 @@ pub(crate) enum Reply {
     Result(Result<Value, ApiError>),
     /// Formats and writes these.
     Notifications { rows: Vec<ListedNotification>, clock: Clock },
-    /// Lets tmux select a pane, and writes the result; see [`Answer::Focus`].
-    Focus { pane: TmuxPane, opening: Option<(MessageId, Value)> },
     /// Adds the state of the desktop; see [`Answer::Environment`].
     Environment { environment: Value, offered: Option<String> },
     /// Writes events until the connection ends.

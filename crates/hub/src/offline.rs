@@ -8,13 +8,12 @@ use std::time::Duration;
 use ringer_config::Environment;
 use ringer_core::Now;
 use ringer_core::attention::NotificationStore;
-use ringer_ipc::host::PlugIns;
+use ringer_ipc::part::{TitleOutcome, Unreachable};
 use ringer_ipc::{ApiError, Response, json_line, read_request};
 use ringer_journal::{Error, Home, HubStore, Journal, SpoolLock};
 use serde_json::{Value, json};
 
 use crate::clock::Clock;
-use crate::delivery::titles::TitleOutcome;
 use crate::hosts::protocol::ConnectionId;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, Request, RequestId};
 use crate::socket::lines::LineBuffer;
@@ -68,7 +67,7 @@ impl OfflineHub {
         // The settings matter only to deliveries and hook programs.
         let (settings, clock) = (Settings::read(Environment::default(), home), Clock::local());
         let sources = (TimeSource::System, RandomSource::System);
-        let state = HubState::new(files, lock, settings, PlugIns::default(), clock.clone(), sources)?;
+        let state = HubState::new(files, lock, settings, Vec::new(), clock.clone(), sources)?;
         let mut hub =
             Self { state, clock, ahead: Duration::ZERO, requests: 0, sent: Vec::new(), answer: None };
         let actions = hub.state.recover(hub.now(), &[])?;
@@ -170,6 +169,10 @@ impl OfflineHub {
                     let outcome = if change.is_set() { TitleOutcome::Set } else { TitleOutcome::Gone };
                     self.happen(LoopEvent::TitleTried { surface: change.surface, outcome });
                 }
+                Action::Execute(Job::FocusPane(surface)) => {
+                    let result = Err(Unreachable::new("the hub is not running"));
+                    self.happen(LoopEvent::PaneFocused { surface, result });
+                }
                 _ => {}
             }
         }
@@ -190,7 +193,7 @@ impl OfflineHub {
                 self.sent.extend(orders.iter().map(json_line));
                 Value::Null
             }
-            Answer::Focus { .. } | Answer::Subscribe(_) => Value::Null,
+            Answer::Subscribe(_) => Value::Null,
         })
     }
 }

@@ -16,6 +16,7 @@ mod maintenance;
 pub(crate) mod methods;
 mod notifications;
 mod orders;
+mod parts;
 mod problem_checks;
 mod problems;
 mod reading;
@@ -30,7 +31,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ringer_config::{Config, TitleMark};
 use ringer_core::attention::NotificationStore;
 use ringer_core::{Event, MessageId, Now};
 use ringer_deliver::DesktopEvent;
@@ -45,7 +45,7 @@ use agents::AgentTracker;
 use delivery::queue::Deliveries;
 use delivery::title_marks::TitleMarks;
 use disk_outage::{DiskOutage, JournalWriteQueue, WRITE_FOR};
-use hosts::host_focus::HostFocus;
+use hosts::pending_focus::{FocusTarget, PendingFocus};
 use hosts::registry::RecentReports;
 use hosts::surfaces::Surfaces;
 use ingest::Ingest;
@@ -53,9 +53,10 @@ pub(crate) use ingest::RETRY_AFTER;
 use maintenance::Maintenance;
 pub use notifications::MAX_READ;
 use notifications::Notifications;
+use parts::Parts;
 use problems::Problems;
 use request_queue::RequestQueue;
-use ringer_ipc::host::{Extension, PlugIns};
+use ringer_ipc::part::{Part, PartEvent};
 pub(crate) use settings::Settings;
 pub use settings::trust_file;
 
@@ -74,9 +75,10 @@ pub(crate) struct HubState {
     /// Title changes that start once the marks are stored. A hub that ended in between would leave a mark forever.
     title_changes: Vec<TitleMarkChange>,
     agents: AgentTracker,
+    parts: Parts,
     settings: Settings,
     requests: RequestQueue<Finish>,
-    host_focus: HostFocus,
+    pending_focus: PendingFocus,
     recent_reports: RecentReports,
     /// Hosts keep reports until the journal can be written.
     has_refused_reports: bool,
@@ -141,23 +143,13 @@ impl RandomSource {
 /// Makes the answer to a request whose messages have been read.
 type Finish = Box<dyn FnOnce(&HubState, Now) -> Answer + Send>;
 
-/// Passes an extension its part of the settings.
-fn set_extension(extension: &mut dyn Extension, config: &Config) {
-    extension.set_one_pane(config.tmux.one_pane);
-    // With `always`, the hub marks the titles of all terminals itself.
-    extension.set_title_marks(delivery::title_marks::allowed(config) == TitleMark::Auto);
-    extension.set_mcp_channels(&config.mcp_channels());
-    extension.set_repository_names(&config.repository_names());
-    extension.set_relays(&config.relay_links());
-}
-
 impl HubState {
     /// Continues where the last hub stopped. [`HubState::recover`] must be called next.
     pub(crate) fn new(
         (mut journal, mut store): (Journal, HubStore),
         spool_lock: Option<SpoolLock>,
         settings: Settings,
-        mut plug_ins: PlugIns,
+        parts: Vec<Box<dyn Part>>,
         clock: Clock,
         (time, random): (TimeSource, RandomSource),
     ) -> Result<Self, Error> {
@@ -167,20 +159,22 @@ impl HubState {
             journal.prepare_to_count_lost_events();
         }
         let mut title_marks = TitleMarks::default();
-        title_marks.allow(&config);
-        plug_ins.extensions.iter_mut().for_each(|extension| set_extension(extension.as_mut(), &config));
+        title_marks.allow(config.title_mark());
+        let mut parts = Parts::new(parts);
+        parts.tell(PartEvent::Settings(&config));
         Ok(Self {
             notifications: Notifications::new(store, settings.preferences(&config)),
             ingest: Ingest::new(position),
             journal_write_queue: JournalWriteQueue::default(),
             outage: DiskOutage::default(),
             deliveries: Deliveries::default(),
-            surfaces: Surfaces::new(plug_ins.hosts, config.notify.flash),
+            surfaces: Surfaces::new(config.notify.flash),
             title_marks,
             title_changes: Vec::new(),
-            agents: AgentTracker::new(plug_ins.extensions, config.agent_timeouts()),
+            agents: AgentTracker::new(config.agent_timeouts()),
+            parts,
             requests: RequestQueue::new(),
-            host_focus: HostFocus::default(),
+            pending_focus: PendingFocus::default(),
             recent_reports: RecentReports::default(),
             has_refused_reports: false,
             maintenance: Maintenance::new(),
@@ -225,7 +219,9 @@ impl HubState {
             }
             LoopEvent::Desktop(DesktopEvent::Answer(id, answer)) => self.popup_answered(now, id, answer),
             LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
-            LoopEvent::FocusTried { id, result } => self.focus_tried(now, &id, result),
+            LoopEvent::PaneFocused { surface, result } => {
+                self.focused(now, FocusTarget::PaneControl, &surface, &result);
+            }
             LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
             LoopEvent::SettingsChanged => self.reload_settings(now),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
@@ -295,7 +291,7 @@ impl HubState {
             self.journal_write_queue.next_deadline(),
             self.outage.next_deadline(),
             self.requests.next_deadline(),
-            self.host_focus.next_deadline(),
+            self.pending_focus.next_deadline(),
             self.agents.next_deadline(),
             self.maintenance.next_deadline(),
         ]
@@ -312,7 +308,7 @@ impl HubState {
             || self.agents.next_deadline().is_some()
             || self.notifications.engine().is_waiting()
             || !self.journal_write_queue.is_empty()
-            || self.agents.extensions_need_hub();
+            || self.parts.need_hub();
         self.notifications.undecided() == 0 && !waits && self.deliveries.count() == 0
     }
 
@@ -396,8 +392,8 @@ impl HubState {
         self.notifications.set_preferences(self.settings.preferences(&config));
         self.settings.keep_revisions(&self.notifications.hook_revisions());
         self.surfaces.enable_flash(config.notify.flash);
-        self.title_marks.allow(&config);
-        self.agents.extensions().for_each(|extension| set_extension(extension.as_mut(), &config));
+        self.title_marks.allow(config.title_mark());
+        self.parts.tell(PartEvent::Settings(&config));
         self.agents.set_timeouts(config.agent_timeouts());
         self.execute(Job::UpdateSetup(Arc::new(DeliverySetup::of(&config, search_path()))));
         let watches = self.settings.trusted_watches(&config);

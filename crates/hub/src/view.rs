@@ -4,11 +4,11 @@ use ringer_core::Engine;
 use ringer_core::attention::{AwayPeriod, Badge, Digest, ReadBy, Record, TrailStep};
 use ringer_core::message::{MessageId, WorkspaceId};
 use ringer_core::policy::{MuteTarget, RequestedMute};
+use ringer_ipc::part::Unreachable;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::clock::Clock;
-use crate::hosts::tmux::Unreachable;
 
 /// A notification as `ringer list --json` prints it.
 #[derive(Debug, Serialize)]

@@ -25,8 +25,8 @@
 mod client;
 pub mod discovery;
 pub mod drop_box;
-pub mod host;
 mod host_link;
+pub mod part;
 mod program_reports;
 mod protocol;
 mod spawn;

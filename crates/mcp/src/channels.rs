@@ -1,4 +1,4 @@
-//! MCP servers that push messages into an agent's conversation: a hub extension with one thread per server.
+//! MCP servers that push messages into an agent's conversation: a part of the hub with one thread per server.
 
 mod connection;
 mod files;
@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
+use ringer_config::ChannelEntry;
 use ringer_core::message::Agent;
-use ringer_core::policy::{McpChannel, McpChannels};
-use ringer_ipc::host::Extension;
+use ringer_ipc::part::{Part, PartEvent};
 use ringer_platform::{wake, wake_pair};
 
-use shared::Shared;
+use shared::{ChannelSettings, Shared};
 
 pub use files::{AccessError, ChannelState, ChannelStatus, ChannelsStatus, pair, unpair};
 #[doc(hidden)]
@@ -31,7 +31,7 @@ pub use intake::element;
 pub use protocol::{PushedMessage, ServerLine, read_lines};
 pub use shared::{ChannelsSetup, FindAccount, GiveAnswer};
 
-/// The hub extension. Dropping it stops all servers.
+/// The part of the hub. Dropping it stops all servers.
 pub struct Channels {
     changes: Option<Sender<ManagerMessage>>,
     /// True while any server should be running.
@@ -42,7 +42,7 @@ pub struct Channels {
 /// A message to the manager thread.
 enum ManagerMessage {
     /// New settings.
-    Servers(McpChannels),
+    Settings(ChannelSettings),
     /// An agent started, ended or changed its state.
     Agents,
     /// The prompts of an agent may have changed.
@@ -69,18 +69,16 @@ impl Channels {
     }
 }
 
-impl Extension for Channels {
-    fn set_mcp_channels(&mut self, channels: &McpChannels) {
-        self.send(ManagerMessage::Servers(channels.clone()));
-    }
-
-    fn agents_changed(&mut self) {
-        self.send(ManagerMessage::Agents);
-    }
-
-    fn prompts_changed(&mut self) {
-        if self.needs_hub() {
-            self.send(ManagerMessage::Prompts);
+impl Part for Channels {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        match event {
+            PartEvent::Settings(config) => {
+                let (enabled, servers) = (config.channels.enabled, config.channel_servers.clone());
+                self.send(ManagerMessage::Settings(ChannelSettings { enabled, servers }));
+            }
+            PartEvent::AgentsChanged => self.send(ManagerMessage::Agents),
+            PartEvent::PromptsChanged if self.needs_hub() => self.send(ManagerMessage::Prompts),
+            _ => {}
         }
     }
 
@@ -99,7 +97,7 @@ impl Drop for Channels {
 
 /// The thread of a server.
 struct ServerThread {
-    server: McpChannel,
+    server: ChannelEntry,
     /// The agent for which the gates were checked.
     target: Agent,
     /// Writing here makes the thread reread the agent's prompts; closing it ends the thread.
@@ -121,8 +119,8 @@ impl Manager {
             let (mut servers, mut prompts) = (false, false);
             for change in std::iter::once(change).chain(received.try_iter()) {
                 match change {
-                    ManagerMessage::Servers(channels) => {
-                        self.shared.set(channels);
+                    ManagerMessage::Settings(settings) => {
+                        self.shared.set(settings);
                         servers = true;
                     }
                     ManagerMessage::Agents => (servers, prompts) = (true, true),
@@ -143,7 +141,7 @@ impl Manager {
 
     /// Stops servers that may no longer run, and starts those that may.
     fn look(&mut self) {
-        let McpChannels { servers, .. } = self.shared.settings();
+        let ChannelSettings { servers, .. } = self.shared.settings();
         let (mut wanted, mut refused) = (BTreeMap::new(), Vec::new());
         for server in servers {
             let target = match self.shared.target(&server) {
@@ -180,7 +178,7 @@ impl Manager {
         self.is_needed.store(!self.threads.is_empty(), Ordering::Relaxed);
     }
 
-    fn begin(&mut self, server: McpChannel, target: Agent) {
+    fn begin(&mut self, server: ChannelEntry, target: Agent) {
         let Ok((woken, waker)) = wake_pair() else { return };
         let (shared, own) = (Arc::clone(&self.shared), server.clone());
         let builder = thread::Builder::new().name(format!("channel {}", server.name));

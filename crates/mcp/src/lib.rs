@@ -6,7 +6,7 @@
 //! [`run_proxy`] forwards both directions unchanged, with two exceptions: pending notifications are appended to the text of the
 //! result of an open `tools/call` request, and text of the server that looks like a notification is escaped.
 //!
-//! [`channels`] works the other way: a hub extension that runs the MCP servers from the settings, each on its own thread, and
+//! [`channels`] works the other way: a part of the hub that runs the MCP servers from the settings, each on its own thread, and
 //! puts the messages they push into an agent's inbox.
 //!
 //! # Inside

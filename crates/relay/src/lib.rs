@@ -9,7 +9,7 @@
 //!
 //! # Inside
 //! `link` is one end of a connection: pure rules from frames to frames, with a `simulation`. `exchange` is the loop around it;
-//! `serve` runs it on standard input and output, `extension` starts the program of each link and reconnects. `wire_message`
+//! `serve` runs it on standard input and output, `relays` starts the program of each link and reconnects. `wire_message`
 //! decides what leaves this machine, `import` converts what arrives into a message. `nats` (feature `nats`) puts a server between
 //! the journals of a team: the server is transport, and each machine republishes from its own journal what others lack.
 
@@ -18,7 +18,6 @@
 mod agents;
 mod error;
 mod exchange;
-mod extension;
 mod frame;
 mod import;
 mod link;
@@ -31,6 +30,7 @@ mod nats;
 mod one_question;
 mod peer;
 mod position;
+mod relays;
 mod repositories;
 mod status_file;
 mod team;
@@ -49,7 +49,6 @@ mod simulation;
 pub use agents::WireAgent;
 pub use error::{BUILD_WITH_NATS, Error, WITHOUT_NATS};
 pub use exchange::{ConnectionEnd, Exchange, Pipes, Progress, serve};
-pub use extension::{RelaySetup, Relays};
 pub use frame::{
     AnswerOutput, Frame, FrameReader, Hello, InvalidFrame, MAX_FRAME, MAX_PARTS, PROTOCOL, Purpose,
 };
@@ -62,6 +61,7 @@ pub use machine_agents::MachineAgents;
 pub use one_question::{RemoteRequest, round_trip};
 pub use peer::{ConfiguredName, ExchangeSetup, forget_machine, register_machine};
 pub use position::Position;
+pub use relays::{RelaySetup, Relays};
 pub use repositories::RepositoryNames;
 pub use status_file::{LinkState, LinkStatus, RelayStatus};
 pub use team::{answer_in_team, forget_team, join_team};

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ringer_config::RepositoryEntry;
 use ringer_core::Scope;
-use ringer_core::policy::RepositoryName;
 use ringer_journal::{Error, Journal, Repository};
 
 /// Time limit for examining a directory, which may be on a disk that hangs.
@@ -54,7 +54,7 @@ impl Repositories {
     /// Returns the identity of the repository around a directory, which is the same on every machine: its name, else its remote.
     pub(crate) fn identity(&mut self, directory: &str) -> Option<String> {
         let found = self.around(directory)?;
-        for RepositoryName { path, name } in self.names.current().iter() {
+        for RepositoryEntry { path, name } in self.names.current().iter() {
             // The name belongs to the root of a worktree only. If that was removed, a repository around it must not get the name.
             let named = path.to_str().and_then(|path| self.around(path));
             let mut named = named.into_iter().filter(|named| named.repository.worktree == *path);
@@ -122,7 +122,7 @@ impl Repositories {
 }
 
 /// Returns the names if they may have changed since the last call.
-type ReadNames = Box<dyn FnMut() -> Option<Vec<RepositoryName>> + Send>;
+type ReadNames = Box<dyn FnMut() -> Option<Vec<RepositoryEntry>> + Send>;
 
 /// The names of repositories, shared by their source and the connected links.
 #[derive(Debug, Clone, Default)]
@@ -130,22 +130,22 @@ pub struct RepositoryNames(Arc<Mutex<Names>>);
 
 #[derive(Default)]
 struct Names {
-    current: Arc<[RepositoryName]>,
+    current: Arc<[RepositoryEntry]>,
     read: Option<ReadNames>,
 }
 
 impl RepositoryNames {
     /// Returns names that are read again whenever they are needed. `read` returns them if they may have changed.
-    pub fn read_with(read: impl FnMut() -> Option<Vec<RepositoryName>> + Send + 'static) -> Self {
+    pub fn read_with(read: impl FnMut() -> Option<Vec<RepositoryEntry>> + Send + 'static) -> Self {
         Self(Arc::new(Mutex::new(Names { read: Some(Box::new(read)), ..Names::default() })))
     }
 
-    pub(crate) fn set(&self, names: Vec<RepositoryName>) {
+    pub(crate) fn set(&self, names: Vec<RepositoryEntry>) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).current = names.into();
     }
 
     /// Returns the current names.
-    pub(crate) fn current(&self) -> Arc<[RepositoryName]> {
+    pub(crate) fn current(&self) -> Arc<[RepositoryEntry]> {
         let mut names = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(changed) = names.read.as_mut().and_then(|read| read()) {
             names.current = changed.into();
@@ -190,9 +190,9 @@ mod tests {
         (Repositories::new(shared.clone()), shared)
     }
 
-    fn list(names: &[(PathBuf, &str)]) -> Vec<RepositoryName> {
+    fn list(names: &[(PathBuf, &str)]) -> Vec<RepositoryEntry> {
         let name =
-            |(path, name): &(PathBuf, &str)| RepositoryName { path: path.clone(), name: (*name).to_owned() };
+            |(path, name): &(PathBuf, &str)| RepositoryEntry { path: path.clone(), name: (*name).to_owned() };
         names.iter().map(name).collect()
     }
 

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use ringer_core::policy::{RelayLink, TeamLink};
+use ringer_config::{RelayLink, TeamLink};
 use ringer_journal::{Home, Journal};
 use ringer_platform::owned;
 

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ringer_core::attention::OnePane;
+use ringer_config::OnePane;
 use ringer_core::message::ShownKind;
 
 use crate::frame::{Frame, begin_frame, end_frame};

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use ringer_core::attention::OnePane;
+use ringer_config::OnePane;
 use ringer_core::message::{ShownKind, SurfaceId, TmuxSurface};
 use ringer_ipc::{HostFacts, HostLink, HostOptions, HubClient, LinkEvent, ReportMethod};
 use ringer_journal::{ControllingTerminal, Home};

@@ -9,6 +9,7 @@ mod drawing;
 mod frame;
 mod host;
 mod offline;
+mod panes;
 mod scan;
 mod server;
 mod servers;
@@ -17,6 +18,7 @@ mod snapshot;
 
 #[doc(hidden)]
 pub use offline::{OfflineLook, OfflineTmux};
+pub use panes::{TmuxPanes, outer_terminal, windows_of};
 pub use scan::{PaneReaderMark, Scanning};
 pub use server::{TmuxError, TmuxServer};
 pub use servers::Servers;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ringer_core::attention::OnePane;
+use ringer_config::OnePane;
 use ringer_core::message::ShownKind;
 
 use crate::drawing::{Drawing, PaneRing, Step};

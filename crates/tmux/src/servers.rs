@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use ringer_core::attention::OnePane;
+use ringer_config::OnePane;
 use ringer_core::message::{SurfaceId, TmuxSurface};
-use ringer_ipc::host::Extension;
-use ringer_ipc::{connect_to_starting, listed_surfaces};
+use ringer_ipc::part::{Part, PartEvent};
+use ringer_ipc::{ApiError, connect_to_starting, listed_surfaces};
 use ringer_journal::Home;
+use serde_json::{Value, json};
 
 use crate::host;
 use crate::scan::Scanning;
@@ -22,6 +23,8 @@ use crate::setup::is_installed;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// The most servers that are remembered; a person has one or two.
 const MAX_SEEN: usize = 256;
+/// The method by which a tmux server asks for a host: its setup calls it.
+const FOUND: &str = "tmux.found";
 /// Logs an error.
 type LogLine = Arc<dyn Fn(String) + Send + Sync>;
 
@@ -55,25 +58,42 @@ impl Servers {
         thread::spawn(move || threads.run(&directories, &servers));
         Self { sender, seen: BTreeSet::new(), one_pane }
     }
-}
 
-impl Extension for Servers {
-    fn heard_from(&mut self, surface: &SurfaceId) {
-        if let Some(TmuxSurface { socket, server, .. }) = surface.tmux()
-            && self.seen.len() < MAX_SEEN
-            && self.seen.insert((socket.to_owned(), server.to_owned()))
-        {
-            self.tmux_found(socket);
-        }
-    }
-
-    fn tmux_found(&mut self, socket: &str) {
+    /// Starts a host for the server at a socket, if Ringer is installed there and it has none.
+    fn add(&self, socket: &str) {
         // It fails only if the thread has ended.
         let _ = self.sender.send(TmuxServer::at(socket));
     }
 
-    fn set_one_pane(&mut self, one_pane: OnePane) {
-        *self.one_pane.lock().unwrap_or_else(PoisonError::into_inner) = one_pane;
+    fn surface_active(&mut self, surface: &SurfaceId) {
+        if let Some(TmuxSurface { socket, server, .. }) = surface.tmux()
+            && self.seen.len() < MAX_SEEN
+            && self.seen.insert((socket.to_owned(), server.to_owned()))
+        {
+            self.add(socket);
+        }
+    }
+}
+
+impl Part for Servers {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        match event {
+            PartEvent::SurfaceActive(surface) => self.surface_active(surface),
+            PartEvent::Settings(config) => {
+                *self.one_pane.lock().unwrap_or_else(PoisonError::into_inner) = config.tmux.one_pane;
+            }
+            _ => {}
+        }
+    }
+
+    fn methods(&self) -> &'static [&'static str] {
+        &[FOUND]
+    }
+
+    fn call(&mut self, _method: &str, params: &Value) -> Result<Value, ApiError> {
+        let socket = params["socket"].as_str().ok_or_else(|| ApiError::params("socket is missing"))?;
+        self.add(socket);
+        Ok(json!({}))
     }
 }
 
@@ -134,5 +154,16 @@ impl HostThreads {
 
     fn release(&self, server: &TmuxServer) {
         self.active.lock().unwrap_or_else(PoisonError::into_inner).remove(server);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_method_is_on_the_protocol_page() {
+        let page = include_str!("../../../docs/protocol.md");
+        assert!(page.contains(&format!("`{FOUND}`")), "{FOUND} is not described in docs/protocol.md");
     }
 }

@@ -1,13 +1,14 @@
-//! The extension of the hub: tells the host thread which surfaces are active.
+//! The part of the hub: tells the host thread which surfaces are active.
 
 use std::collections::BTreeSet;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
+use ringer_config::TitleMark;
 use ringer_core::message::SurfaceId;
-use ringer_ipc::host::Extension;
 use ringer_ipc::listed_surfaces;
+use ringer_ipc::part::{Part, PartEvent};
 use ringer_journal::Home;
 use ringer_platform::wake_pair;
 
@@ -53,18 +54,27 @@ impl Windows {
         });
         Self { waker: Some(waker), queued }
     }
-}
 
-impl Extension for Windows {
-    fn set_title_marks(&mut self, are_on: bool) {
-        self.waker.iter().for_each(|waker| waker.wake(Wakeup::TitleMarks(are_on)));
-    }
-
-    fn heard_from(&mut self, surface: &SurfaceId) {
+    fn surface_active(&self, surface: &SurfaceId) {
         let Some(waker) = self.waker.as_ref().filter(|_| surface.tty().is_some()) else { return };
         let mut queued = self.queued.lock().unwrap_or_else(PoisonError::into_inner);
         if queued.len() < MAX_QUEUED && queued.insert(surface.clone()) {
             waker.wake(Wakeup::SurfaceActive(surface.clone()));
+        }
+    }
+}
+
+impl Part for Windows {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        match event {
+            PartEvent::SurfaceActive(surface) => self.surface_active(surface),
+            PartEvent::Settings(config) => {
+                // With `always`, the hub marks the titles of all terminals itself. A window has a mark only if its title can be
+                // read back.
+                let are_on = config.title_mark() == TitleMark::Auto;
+                self.waker.iter().for_each(|waker| waker.wake(Wakeup::TitleMarks(are_on)));
+            }
+            _ => {}
         }
     }
 }

@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use ringer_agents::account::account_of;
 use ringer_agents::setup::{Client, Entries};
-use ringer_hub::{HubError, HubOptions, Log, PlainHost};
-use ringer_ipc::host::{Extension, PlugIns};
+use ringer_hub::{HubError, HubOptions, Log};
+use ringer_ipc::part::Part;
 use ringer_ipc::{HubClient, HubClientError, detach};
 use ringer_journal::{Home, HubLock};
 use ringer_mcp::channels::{Channels, ChannelsSetup};
 use ringer_platform::{path_variable, variable};
 use ringer_relay::{RelaySetup, Relays};
-use ringer_tmux::{Scanning, Servers};
+use ringer_tmux::{Scanning, Servers, TmuxPanes};
 use serde_json::{Value, json};
 
 use super::relay::give_answer;
@@ -101,30 +101,33 @@ fn serve(foreground: bool) -> Outcome {
     ringer_platform::raise_open_files();
     // Other processes that meet damage wait for a hub. This is the hub: it exits, and the next one repairs the file.
     let home = context::home()?.with_hub_starter(None);
-    let options = HubOptions::of_process(home.clone(), foreground);
-    let log = options.log.clone();
-    let directories = tmux_setup::socket_directories();
+    let guard = Arc::new(guard::HubGuard);
+    let options = HubOptions { guard: Some(guard), ..HubOptions::of_process(home.clone(), foreground) };
+    ringer_hub::run(&options, parts(&home, &options.log)).map_err(failure)
+}
+
+/// The parts of the hub. Nothing else names them.
+fn parts(home: &Home, log: &Log) -> Vec<Box<dyn Part>> {
+    let mut parts: Vec<Box<dyn Part>> = vec![
+        Box::new(start_push(home.clone(), log.clone())),
+        Box::new(start_sessions(home.clone(), log.clone())),
+        Box::new(TmuxPanes),
+        Box::new(tmux_servers(home, log.clone())),
+        Box::new(mcp_channels(home, log.clone())),
+        Box::new(relays(home, log.clone())),
+        Box::new(PopupAnswerer::new(home.clone())),
+    ];
+    parts.extend(windows(home, log.clone()));
+    parts
+}
+
+fn tmux_servers(home: &Home, log: Log) -> Servers {
     let scanning = Scanning {
         program: own_path().unwrap_or_else(|_| "ringer".into()),
         is_needed: Box::new(|client| !has_hooks(client)),
     };
-    let own_log = log.clone();
-    let tmux_servers = Servers::start(home.clone(), directories, scanning, move |line| own_log.line(line));
-    let mut extensions: Vec<Box<dyn Extension>> = vec![
-        Box::new(start_push(home.clone(), log.clone())),
-        Box::new(start_sessions(home.clone(), log.clone())),
-        Box::new(tmux_servers),
-        Box::new(mcp_channels(&home, log.clone())),
-        Box::new(relays(&home, log.clone())),
-    ];
-    extensions.extend(windows(&home, log));
-    let plug_ins = PlugIns {
-        hosts: vec![Box::new(PlainHost::default())],
-        extensions,
-        answerer: Some(Arc::new(PopupAnswerer::new(home))),
-        guard: Some(Arc::new(guard::HubGuard)),
-    };
-    ringer_hub::run(&options, plug_ins).map_err(failure)
+    let directories = tmux_setup::socket_directories();
+    Servers::start(home.clone(), directories, scanning, move |line| log.line(line))
 }
 
 fn mcp_channels(home: &Home, log: Log) -> Channels {
@@ -152,14 +155,14 @@ fn relays(home: &Home, log: Log) -> Relays {
 
 /// The host for terminal windows, unless it is turned off.
 #[cfg(target_os = "linux")]
-fn windows(home: &Home, log: Log) -> Option<Box<dyn Extension>> {
+fn windows(home: &Home, log: Log) -> Option<Box<dyn Part>> {
     let is_off = variable("RINGER_WINDOWS").is_some_and(|value| value == "off");
     let start = || ringer_windows::Windows::start(home.clone(), move |line| log.line(line));
-    (!is_off).then(|| Box::new(start()) as Box<dyn Extension>)
+    (!is_off).then(|| Box::new(start()) as Box<dyn Part>)
 }
 
 #[cfg(not(target_os = "linux"))]
-fn windows(_: &Home, _: Log) -> Option<Box<dyn Extension>> {
+fn windows(_: &Home, _: Log) -> Option<Box<dyn Part>> {
     None
 }
 

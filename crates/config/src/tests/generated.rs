@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use proptest::prelude::*;
-use ringer_core::attention::OnePane;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;

@@ -283,18 +283,6 @@ impl Attention {
     }
 }
 
-/// How a ring is shown in a window with one pane (`tmux.one_pane`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum OnePane {
-    /// It is not shown: the badge in the window list is enough.
-    #[default]
-    None,
-    /// The background of the pane is dark blue.
-    Tint,
-    /// The pane gets a title line above it, which counts as a border.
-    Border,
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -183,4 +183,16 @@ mod tests {
         assert_eq!(id("/tmp/tmux-0/a,b,12,0").as_deref(), Some("tmux:/tmp/tmux-0/a,b:12:%3"));
         assert_eq!((id("oops"), id(",12,0")), (None, None));
     }
+
+    #[test]
+    fn a_surface_names_a_pane_of_tmux_or_none() {
+        let surface = SurfaceId::new("tmux:/tmp/a:b/default:77:%3");
+        let expected = TmuxSurface { socket: "/tmp/a:b/default", server: "77", pane: "%3" };
+        assert_eq!(surface.tmux(), Some(expected));
+        for other in
+            ["tty:/dev/pts/1@5", "tmux:x", "tmux:s:77:%3' ; kill-server", "tmux:s:7x:%3", "tmux:s::%"]
+        {
+            assert_eq!(SurfaceId::new(other).tmux(), None, "{other}");
+        }
+    }
 }

@@ -10,16 +10,17 @@ use ringer_core::agent::{PopupAnswer, PromptContent};
 use ringer_core::engine::{Delivery, Ticket};
 use ringer_core::policy::{DeliveryChannel, HookAnswer, HookInput};
 use ringer_deliver::{DesktopEvent, Error as DesktopError, HookProgram, Note, Popup, Webhook};
-use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion, Answerer};
+use ringer_ipc::part::{AnsweredQuestion, TitleOutcome};
 use ringer_journal::{Home, IdSource};
 use ringer_term::Channel;
 use tokio::sync::{Notify, Semaphore, mpsc};
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
+use crate::delivery::part_calls::PartCalls;
 use crate::delivery::session_bus::SessionDesktop;
 use crate::delivery::setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::delivery::terminals::{NotShown, ShownInTerminal, Terminal};
-use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange, TitleOutcome};
+use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange};
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
 use crate::message::{DeliveryReport, Input, Job, LoopEvent};
 
@@ -33,10 +34,6 @@ const MAX_POPUPS_AT_ONCE: usize = 32;
 /// Deadline of a popup or terminal notification, after which the next channel is tried. Just below the 5 s after which the
 /// desktop client gives up, so that this side decides and the popup is withdrawn.
 const POPUP_DEADLINE: Duration = Duration::from_millis(4500);
-/// Deadline of an answer: 2 s for the client to take it, plus the wait for the journal's write lock before that.
-const ANSWER_DEADLINE: Duration = Duration::from_secs(15);
-/// Deadline of an answer to an agent on another machine. An ssh connection has 30 s.
-const ELSEWHERE_DEADLINE: Duration = Duration::from_secs(32);
 /// The most terminal notifications that can still be withdrawn. The oldest are forgotten first.
 const MAX_IN_TERMINALS: usize = 256;
 
@@ -69,7 +66,7 @@ pub(crate) struct JobExecutor {
     /// Holds the probe replies of terminals.
     home: Home,
     journal_maintenance: Arc<Mutex<JournalMaintenance>>,
-    answerer: Option<Arc<dyn Answerer>>,
+    parts: PartCalls,
     /// Notified with each delivery.
     deliveries: Arc<Notify>,
     /// Popups that may have to be closed. Skipping the rest saves one D-Bus call for each cleared notification.
@@ -84,7 +81,7 @@ impl JobExecutor {
         inputs: mpsc::Sender<Input>,
         on_desktop: HashSet<MessageId>,
         home: Home,
-        answerer: Option<Arc<dyn Answerer>>,
+        parts: PartCalls,
     ) -> Self {
         Self {
             setup: Arc::new(setup),
@@ -97,7 +94,7 @@ impl JobExecutor {
             on_desktop,
             journal_maintenance: Arc::new(Mutex::new(JournalMaintenance::new(home.clone()))),
             home,
-            answerer,
+            parts,
             deliveries: Arc::default(),
             abort_handles: HashMap::new(),
             delivering: HashMap::new(),
@@ -150,13 +147,11 @@ impl JobExecutor {
             Job::Hook { ticket, program, hook_input } => self.run_hook(ticket, program, hook_input),
             Job::Withdraw(id) => self.withdraw(&id),
             Job::ChangeTitle(change) => self.change_title(change),
-            Job::FocusPane { id, pane } => {
-                let inputs = self.inputs.clone();
+            Job::FocusPane(surface) => {
+                let (inputs, parts) = (self.inputs.clone(), self.parts.clone());
                 self.tasks.spawn(async move {
-                    let result = pane.select().await;
-                    if let Some(id) = id {
-                        let _ = inputs.send(Input::Event(LoopEvent::FocusTried { id, result })).await;
-                    }
+                    let result = parts.focus(surface.clone()).await;
+                    let _ = inputs.send(Input::Event(LoopEvent::PaneFocused { surface, result })).await;
                 });
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),
@@ -209,24 +204,9 @@ impl JobExecutor {
     }
 
     fn give_answer(&mut self, id: MessageId, asked: AnsweredQuestion, answer: PopupAnswer) {
-        let (inputs, answerer) = (self.inputs.clone(), self.answerer.clone());
-        let deadline =
-            if matches!(asked, AnsweredQuestion::Remote(_)) { ELSEWHERE_DEADLINE } else { ANSWER_DEADLINE };
+        let (inputs, parts) = (self.inputs.clone(), self.parts.clone());
         self.tasks.spawn(async move {
-            let outcome = match answerer {
-                Some(answerer) => {
-                    let given = answer.clone();
-                    let giving = tokio::task::spawn_blocking(move || answerer.answer(&asked, &given));
-                    match tokio::time::timeout(deadline, giving).await {
-                        Ok(Ok(outcome)) => outcome,
-                        Ok(Err(_)) => {
-                            AnswerOutcome::NotTaken("an error in Ringer; see the hub's log".to_owned())
-                        }
-                        Err(_) => AnswerOutcome::NotTaken(format!("not confirmed within {deadline:?}")),
-                    }
-                }
-                None => AnswerOutcome::OnlyThere("this hub gives no answers to agents".to_owned()),
-            };
+            let outcome = parts.answer(asked, answer.clone()).await;
             let _ = inputs.send(Input::Event(LoopEvent::AnswerTried { id, answer, outcome })).await;
         });
     }
@@ -248,9 +228,9 @@ impl JobExecutor {
 
     /// Uses a task for each change, so that a stopped terminal delays no other.
     fn change_title(&mut self, change: TitleMarkChange) {
-        let inputs = self.inputs.clone();
+        let (inputs, parts) = (self.inputs.clone(), self.parts.clone());
         self.tasks.spawn(async move {
-            let outcome = change.carry_out().await;
+            let outcome = change.carry_out(&parts).await;
             let surface = change.surface;
             let _ =
                 inputs.send(Input::Event(LoopEvent::TitleTried { surface: surface.clone(), outcome })).await;
@@ -295,6 +275,7 @@ impl JobExecutor {
         let note = Note::from(delivery);
         let channel = delivery.channel;
         let (setup, desktop, home) = (Arc::clone(&self.setup), self.desktop.clone(), self.home.clone());
+        let parts = self.parts.clone();
         let popups_at_once = Arc::clone(&self.popups_at_once);
         let (sounds_at_once, commands_at_once) =
             (Arc::clone(&self.sounds_at_once), Arc::clone(&self.commands_at_once));
@@ -306,7 +287,8 @@ impl JobExecutor {
                     within(POPUP_DEADLINE, show_on_desktop(&desktop, popup, senders)).await
                 }
                 DeliveryChannel::Terminal => {
-                    within(POPUP_DEADLINE, show_in_terminal(terminals, &note, setup.channel, &home)).await
+                    within(POPUP_DEADLINE, show_in_terminal(terminals, &note, setup.channel, &home, &parts))
+                        .await
                 }
                 DeliveryChannel::Sound => {
                     let permit = sounds_at_once.acquire_owned().await.ok();
@@ -348,10 +330,16 @@ async fn show_on_desktop(desktop: &SessionDesktop, popup: Popup, senders: Vec<u3
     }
 }
 
-async fn show_in_terminal(terminals: Vec<Terminal>, note: &Note, channel: Channel, home: &Home) -> Executed {
+async fn show_in_terminal(
+    terminals: Vec<Terminal>,
+    note: &Note,
+    channel: Channel,
+    home: &Home,
+    parts: &PartCalls,
+) -> Executed {
     let (mut closed, mut whys) = (Vec::new(), Vec::new());
     for terminal in terminals {
-        match terminal.show(note, channel, home).await {
+        match terminal.show(note, channel, home, parts).await {
             Ok((how, in_terminal)) => {
                 return Executed {
                     report: DeliveryReport { closed, ..DeliveryReport::of(Ok(how)) },

@@ -3,19 +3,16 @@
 use std::path::Path;
 
 use ringer_core::MessageId;
-use ringer_core::message::SurfaceId;
-use ringer_core::message::{self, ShownKind};
+use ringer_core::message::{self, ShownKind, SurfaceId, TmuxSurface};
 use ringer_deliver::{Error, Note, terminal};
 use ringer_journal::{Home, SessionLeader, SessionLeaderError};
-use ringer_term::outer::tmux_query;
 use ringer_term::{
-    AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OuterTerminal,
-    OutgoingNotification, Terminator, Urgency, choose_method, close99, detect, wrap,
+    AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OutgoingNotification,
+    Terminator, Urgency, choose_method, close99, detect, wrap,
 };
-use ringer_tmux::TmuxServer;
 
+use crate::delivery::part_calls::PartCalls;
 use crate::delivery::probed_terminal::ProbedTerminal;
-use crate::hosts::tmux::{self, TmuxPane};
 
 /// A terminal that another program runs in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,18 +48,19 @@ impl ShownInTerminal {
 
 impl Terminal {
     /// Returns the device and the environment of its session leader, if the device still belongs to the surface.
-    pub(crate) async fn look(&self) -> Result<(String, Env), NotShown> {
-        let pane = TmuxPane::of(&self.surface);
+    pub(crate) async fn look(&self, parts: &PartCalls) -> Result<(String, Env), NotShown> {
         if let Some(tty) = self.tty.clone() {
             let environment = self.environment_of(tty.clone()).await;
             // The device of a closed pane may belong to a stranger by now.
-            if pane.as_ref().is_none_or(|pane| environment.as_ref().is_ok_and(|own| pane.is_around(own))) {
+            let pane = self.surface.tmux();
+            if pane.is_none_or(|pane| environment.as_ref().is_ok_and(|own| is_around(pane, own))) {
                 return Ok((tty, environment?));
             }
         }
-        let unknown = || NotShown::Failed(format!("the device of {} is not known", self.surface));
-        let pane = pane.ok_or_else(unknown)?;
-        let tty = pane.tty().await.map_err(|why| {
+        if self.surface.tmux().is_none() {
+            return Err(NotShown::Failed(format!("the device of {} is not known", self.surface)));
+        }
+        let tty = parts.tty(self.surface.clone()).await.map_err(|why| {
             if why.is_gone { NotShown::Gone(why.to_string()) } else { NotShown::Failed(why.to_string()) }
         })?;
         let environment = self.environment_of(tty.clone()).await?;
@@ -81,9 +79,10 @@ impl Terminal {
         note: &Note,
         preferred: Channel,
         home: &Home,
+        parts: &PartCalls,
     ) -> Result<(String, Option<ShownInTerminal>), NotShown> {
-        let (tty, environment) = self.look().await?;
-        let detection = outer(detect(&environment), &environment).await;
+        let (tty, environment) = self.look(parts).await?;
+        let detection = outer(detect(&environment), &environment, parts).await;
         let detection = self.corrected(detection, &environment, home);
         let choice = choose_method(preferred, &detection, AppleBell::default());
         if matches!(choice.method, Method::Disabled | Method::NoMethodAvailable) {
@@ -127,10 +126,16 @@ pub(crate) async fn write(surface: &SurfaceId, tty: &str, bytes: &[u8]) -> Resul
     let (own, device) = (surface.clone(), tty.to_owned());
     let is_meant = move || {
         let environment = environment(&own, &device);
-        let pane = TmuxPane::of(&own);
-        environment.is_ok_and(|environment| pane.is_none_or(|pane| pane.is_around(&environment)))
+        environment.is_ok_and(|environment| own.tmux().is_none_or(|pane| is_around(pane, &environment)))
     };
     terminal::write_if(Path::new(tty), bytes, terminal::WRITE_DEADLINE, is_meant).await
+}
+
+/// Returns true if a process with this environment was started in the pane. Its server may have another socket by now.
+fn is_around(pane: TmuxSurface<'_>, environment: &Env) -> bool {
+    let variables = environment.get("TMUX").zip(environment.get("TMUX_PANE"));
+    let own = variables.and_then(|(tmux, pane)| TmuxSurface::of_variables(tmux, pane));
+    own.is_some_and(|own| (own.server, own.pane) == (pane.server, pane.pane))
 }
 
 /// The environment of the terminal's session leader, which the terminal itself started.
@@ -143,14 +148,12 @@ fn environment(surface: &SurfaceId, tty: &str) -> Result<Env, NotShown> {
     Ok(Env::new(variables).tty(true).led_by_child_of(leader.parent))
 }
 
-/// Asks tmux which terminal it runs in.
-async fn outer(detection: Detection, environment: &Env) -> Detection {
+/// Asks the multiplexer which terminal it runs in.
+async fn outer(detection: Detection, environment: &Env, parts: &PartCalls) -> Detection {
     if detection.multiplexers.first() != Some(&Multiplexer::Tmux) {
         return detection;
     }
-    let Some(server) = environment.get("TMUX").and_then(TmuxServer::from_variable) else { return detection };
-    let answer = tmux::run(server, tmux_query(environment.get("TMUX_PANE"))).await.ok();
-    match answer.as_deref().and_then(OuterTerminal::from_tmux) {
+    match parts.outer_terminal(environment.clone()).await {
         Some(outer) => detection.with_outer_terminal(outer),
         None => detection,
     }

@@ -1,18 +1,18 @@
 //! Sets and removes the unread mark in a terminal's title. Each attempt ends within a few seconds, whatever the terminal does.
 //!
-//! In a tmux pane, tmux itself puts the mark in front of the title and restores it. The title then contains no text of Ringer's,
-//! nothing is written to the program's terminal, and a title that the program has set meanwhile stays. In any other terminal, the
-//! title is pushed on the terminal's own title stack and popped again (`title_mark = "always"`).
+//! In a tmux pane, the part that controls panes puts the mark in front of the title and restores it. The title then contains no
+//! text of Ringer's, nothing is written to the program's terminal, and a title that the program has set meanwhile stays. In any
+//! other terminal, the title is pushed on the terminal's own title stack and popped again (`title_mark = "always"`).
 
 use std::time::Duration;
 
 use ringer_core::message::SurfaceId;
 use ringer_deliver::Error;
+use ringer_ipc::part::TitleOutcome;
 use ringer_term::{TITLE_RESTORE, Terminator, detect, title_mark};
-use ringer_tmux::TmuxError;
 
+use crate::delivery::part_calls::PartCalls;
 use crate::delivery::terminals::{Terminal, has_utf8, write};
-use crate::hosts::tmux::TmuxPane;
 
 /// Time between attempts. A terminal stopped with Ctrl-S stays stopped for seconds to hours.
 pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
@@ -21,17 +21,6 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 const TEXT: &str = "unread notification";
 /// Pushes the title. A terminal that accepted these bytes has the title on its stack.
 const PUSH: &str = "\x1b[22;2t";
-
-/// The result of an attempt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TitleOutcome {
-    /// The title is marked.
-    Set,
-    /// There is no mark: it was removed, could not be set, or disappeared with its terminal.
-    Gone,
-    /// The mark could not be removed yet.
-    NotYet,
-}
 
 /// One change of a title.
 #[derive(Debug)]
@@ -43,13 +32,14 @@ pub(crate) struct TitleMarkChange {
 
 #[derive(Debug)]
 enum Target {
-    Tmux(TmuxPane),
+    Pane,
     Stack(Terminal),
 }
 
 impl TitleMarkChange {
-    pub(crate) fn in_tmux(surface: SurfaceId, pane: TmuxPane, set: bool) -> Self {
-        Self { surface, target: Target::Tmux(pane), set }
+    /// Uses the part that controls panes.
+    pub(crate) fn of_pane(surface: SurfaceId, set: bool) -> Self {
+        Self { surface, target: Target::Pane, set }
     }
 
     /// Uses the title stack of a terminal.
@@ -62,18 +52,17 @@ impl TitleMarkChange {
         self.set
     }
 
-    pub(crate) async fn carry_out(&self) -> TitleOutcome {
+    pub(crate) async fn carry_out(&self, parts: &PartCalls) -> TitleOutcome {
         match (&self.target, self.set) {
-            (Target::Tmux(pane), true) => pane.mark().await,
-            (Target::Tmux(pane), false) => pane.unmark().await,
-            (Target::Stack(terminal), true) => push(terminal).await,
+            (Target::Pane, set) => parts.mark_title(self.surface.clone(), set).await,
+            (Target::Stack(terminal), true) => push(terminal, parts).await,
             (Target::Stack(terminal), false) => pop(terminal).await,
         }
     }
 }
 
-async fn push(terminal: &Terminal) -> TitleOutcome {
-    let Ok((tty, environment)) = terminal.look().await else { return TitleOutcome::Gone };
+async fn push(terminal: &Terminal, parts: &PartCalls) -> TitleOutcome {
+    let Ok((tty, environment)) = terminal.look(parts).await else { return TitleOutcome::Gone };
     if !detect(&environment).restores_titles() {
         return TitleOutcome::Gone;
     }
@@ -92,44 +81,6 @@ async fn pop(terminal: &Terminal) -> TitleOutcome {
         Err(Error::TerminalStopped { written: 0, .. }) => TitleOutcome::NotYet,
         // A terminal that is gone, or belongs to another session, has no mark.
         _ => TitleOutcome::Gone,
-    }
-}
-
-impl TmuxPane {
-    /// Puts the mark in front of the title. tmux stores both titles in options of the pane.
-    async fn mark(&self) -> TitleOutcome {
-        let pane = &self.pane;
-        let commands = format!(
-            "set-option -p -t '{pane}' -F @ringer_title '#{{pane_title}}' ; \
-             set-option -p -t '{pane}' -F @ringer_marked '● #{{pane_title}}' ; \
-             select-pane -t '{pane}' -T '#{{@ringer_marked}}'"
-        );
-        let unmarked = "#{!=:#{pane_title},#{@ringer_marked}}";
-        match self.tell(unmarked, &commands).await {
-            Ok(()) => TitleOutcome::Set,
-            Err(_) => TitleOutcome::Gone,
-        }
-    }
-
-    /// Restores the title, unless the program has set another one meanwhile.
-    async fn unmark(&self) -> TitleOutcome {
-        let pane = &self.pane;
-        let commands = format!(
-            "if-shell -F -t '{pane}' '#{{==:#{{pane_title}},#{{@ringer_marked}}}}' \
-             \"select-pane -t '{pane}' -T '#{{@ringer_title}}'\" ; \
-             set-option -p -u -t '{pane}' @ringer_title ; set-option -p -u -t '{pane}' @ringer_marked"
-        );
-        match self.tell("1", &commands).await {
-            Err(TmuxError::TimedOut) => TitleOutcome::NotYet,
-            // A pane or server that is gone has no title.
-            Ok(()) | Err(_) => TitleOutcome::Gone,
-        }
-    }
-
-    /// Runs commands if the server process is unchanged and `condition` holds for the pane.
-    async fn tell(&self, condition: &str, commands: &str) -> Result<(), TmuxError> {
-        let same = format!("#{{&&:#{{==:#{{pid}},{}}},{condition}}}", self.server);
-        self.command(&["if-shell", "-F", "-t", &self.pane, &same, commands]).await.map(drop)
     }
 }
 

@@ -3,9 +3,8 @@
 use ringer_core::attention::{Badge, Ring};
 use ringer_core::message::{ShownKind, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
+use ringer_ipc::part::Unreachable;
 use serde::{Deserialize, Serialize};
-
-use crate::hosts::tmux::Unreachable;
 
 /// Identifies a connection to the socket. The server never reuses a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,6 +65,23 @@ pub(crate) struct SurfaceParams {
     /// True if `surface.views` would report that the person looks at this surface.
     #[serde(default = "yes")]
     pub(crate) reports_looks: bool,
+}
+
+/// A surface as the hub describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct SurfaceInfo {
+    pub(crate) surface: SurfaceId,
+    pub(crate) workspace: WorkspaceId,
+    /// The terminal device.
+    pub(crate) tty: Option<String>,
+    /// The name of its host.
+    pub(crate) host: String,
+    pub(crate) title: Option<String>,
+    /// The location for people, such as `main:3`.
+    pub(crate) place: Option<String>,
+    /// The surface that contains it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) parent: Option<SurfaceId>,
 }
 
 pub(crate) fn yes() -> bool {

@@ -1,12 +1,12 @@
 //! The server of the socket: access control, rate limits, and deadlines so that the hub waits for no client.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use ringer_ipc::host::RequestGuard;
 use ringer_ipc::{ApiError, MAX_LINE, Response, read_request};
 use ringer_platform::FIRST_FRAME_WITHIN;
 use serde_json::{Value, json};
@@ -53,6 +53,16 @@ pub(crate) fn listen(path: &Path) -> io::Result<UnixListener> {
     let listener = UnixListener::bind(path)?;
     std::fs::set_permissions(path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(listener)
+}
+
+/// Decides which requests on the hub's socket are reserved for the person.
+pub trait RequestGuard: fmt::Debug + Send + Sync {
+    /// Returns true if the sender of this request has to be checked.
+    fn is_reserved(&self, method: &str) -> bool;
+
+    /// Returns the reason if a process may not send a request. `pid` is `None` if the process is not visible in the hub's PID
+    /// namespace. May take seconds: the hub calls it on a separate thread.
+    fn check(&self, pid: Option<u32>, method: &str, params: &Value) -> Result<(), String>;
 }
 
 /// Accepts connections, and counts the open ones.
@@ -301,23 +311,6 @@ impl Connection {
                     move || Response::to(id, Ok(view::notifications(&rows, &clock))).without(behind).line();
                 let line = tokio::task::spawn_blocking(line).await.map_err(|_| Disconnected)?;
                 self.write(&line).await
-            }
-            Reply::Focus { pane, opening } => {
-                let result = pane.select().await.map(|()| "tmux".to_owned());
-                // Marked as read only if the person got there.
-                if let Some((opened, _)) = opening.as_ref().filter(|_| result.is_ok()) {
-                    let marked =
-                        self.ask("notification.mark_read".to_owned(), json!({ "id": opened })).await?;
-                    if let Reply::Result(Err(error)) = marked.reply {
-                        return self.write(&Response::to(id, Err(error)).line()).await;
-                    }
-                }
-                let focus = view::focus(result);
-                let answer = match opening {
-                    Some((_, opening)) => view::opened(&opening, &focus),
-                    None => focus,
-                };
-                self.write(&Response::to(id, Ok(answer)).without(behind).line()).await
             }
             Reply::Environment { mut environment, offered } => {
                 environment["desktop"] = self.desktop.view(offered).await;

@@ -9,6 +9,7 @@ use ringer_core::hash::fnv1a_32;
 use ringer_core::message::{Agent, Mark, SurfaceId, TERMINAL_KEY_PREFIX, Tag, validate_name};
 use ringer_core::toast::{Observation, SourceNotification};
 use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
+use ringer_ipc::part::PartEvent;
 use ringer_journal::{AgentInfo, AgentUpdate, Error, TERMINAL_CLIENT};
 use serde_json::json;
 
@@ -157,7 +158,7 @@ impl HubState {
         self.agents.set_next_deadline(live.deadline);
         let changes = self.agents.update(live.agents);
         if !changes.changed.is_empty() || !changes.unwatch.is_empty() {
-            self.agents.tell_changed();
+            self.parts.tell(PartEvent::AgentsChanged);
         }
         for agent in changes.unwatch {
             self.act(Action::UnwatchProcess(agent));
@@ -182,15 +183,15 @@ impl HubState {
 
     fn agent_changed(&mut self, now: Now, info: &AgentInfo, state: AgentState) {
         if let Some(surface) = info.surface.as_deref().map(SurfaceId::new) {
-            self.agents.heard_from(&surface);
+            self.parts.tell(PartEvent::SurfaceActive(&surface));
             let agent = Some((info.id.clone(), info.by_hooks));
             self.feed_engine(now, Event::AgentOnSurface { surface, agent });
         }
         let (id, surface) = (info.id.as_str(), &info.surface);
         let data = json!({ "id": id, "state": state.as_str(), "client": info.client, "surface": surface });
         self.publish(now, "agent", data);
-        // It may have become idle with messages waiting. The waker leaves a busy agent alone.
-        self.agents.wake(&info.id);
+        // It may have become idle with messages waiting. The parts leave a busy agent alone.
+        self.parts.tell(PartEvent::AgentActive(&info.id));
     }
 
     /// Handles the end of an agent's process. Notifies the person if the agent did not report its end itself.
@@ -218,7 +219,7 @@ impl HubState {
                 self.act(Action::RetryProcessEnd(agent.clone()));
             }
         }
-        self.agents.tell_changed();
+        self.parts.tell(PartEvent::AgentsChanged);
         self.ingest.schedule();
     }
 

@@ -4,18 +4,15 @@ use std::collections::{HashMap, HashSet};
 use std::time::Duration;
 
 use ringer_core::agent::{AgentState, AgentTimeouts};
-use ringer_core::message::{Agent, SurfaceId};
+use ringer_core::message::Agent;
 use ringer_journal::AgentInfo;
 
-use ringer_ipc::host::Extension;
-
-/// The live agents, and the extensions that wake idle ones.
+/// The live agents.
 pub(super) struct AgentTracker {
     tracked: HashMap<Agent, TrackedAgent>,
     /// When an agent may become stuck, or will have waited for its person too long.
     next_deadline: Option<Duration>,
     timeouts: AgentTimeouts,
-    extensions: Vec<Box<dyn Extension>>,
     /// True if the agents may have changed in the journal.
     is_stale: bool,
 }
@@ -39,8 +36,8 @@ pub(super) struct AgentChanges {
 }
 
 impl AgentTracker {
-    pub(super) fn new(extensions: Vec<Box<dyn Extension>>, timeouts: AgentTimeouts) -> Self {
-        Self { tracked: HashMap::new(), next_deadline: None, timeouts, extensions, is_stale: true }
+    pub(super) fn new(timeouts: AgentTimeouts) -> Self {
+        Self { tracked: HashMap::new(), next_deadline: None, timeouts, is_stale: true }
     }
 
     pub(super) fn timeouts(&self) -> AgentTimeouts {
@@ -73,40 +70,9 @@ impl AgentTracker {
         self.next_deadline.is_some_and(|due| due <= now)
     }
 
-    /// Tells the extensions that a notification or an agent's hook came from a surface.
-    pub(super) fn heard_from(&mut self, surface: &SurfaceId) {
-        self.extensions.iter_mut().for_each(|extension| extension.heard_from(surface));
-    }
-
-    pub(super) fn extensions(&mut self) -> impl Iterator<Item = &mut Box<dyn Extension>> {
-        self.extensions.iter_mut()
-    }
-
-    /// Wakes an agent, for which the journal has a message or which may have become idle with messages waiting.
-    pub(super) fn wake(&mut self, agent: &Agent) {
-        self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
-    }
-
-    /// Wakes all agents for a message to all.
-    pub(super) fn wake_all(&mut self) {
-        for agent in self.tracked.keys() {
-            self.extensions.iter_mut().for_each(|extension| extension.wake(agent));
-        }
-    }
-
-    /// Tells the extensions that an agent changed.
-    pub(super) fn tell_changed(&mut self) {
-        self.extensions.iter_mut().for_each(|extension| extension.agents_changed());
-    }
-
-    /// Tells the extensions that the prompts of an agent may have changed.
-    pub(super) fn tell_prompts_changed(&mut self) {
-        self.extensions.iter_mut().for_each(|extension| extension.prompts_changed());
-    }
-
-    /// Returns true if an extension needs the hub to keep running.
-    pub(super) fn extensions_need_hub(&self) -> bool {
-        self.extensions.iter().any(|extension| extension.needs_hub())
+    /// Returns all live agents.
+    pub(super) fn ids(&self) -> impl Iterator<Item = &Agent> {
+        self.tracked.keys()
     }
 
     pub(super) fn has_any(&self) -> bool {
@@ -163,7 +129,7 @@ mod tests {
 
     #[test]
     fn a_state_is_told_once_and_a_process_watched_once() {
-        let mut agents = AgentTracker::new(Vec::new(), AgentTimeouts::default());
+        let mut agents = AgentTracker::new(AgentTimeouts::default());
         let live = |state| vec![(info("a", Some((7, 70))), state), (info("b", None), AgentState::Done)];
         let first = agents.update(live(AgentState::Working));
         assert_eq!((first.changed.len(), first.watch.len()), (2, 1));

@@ -19,13 +19,14 @@ use ringer_ipc::ApiError;
 use serde_json::json;
 
 use self::method::{Call, Handled, Method, NoParams, Result};
-use super::hosts::host_focus::FocusWaiter;
+use super::hosts::pending_focus::FocusWaiter;
 use super::request_queue::{QueuedRequest, RequestStep};
 use super::{Finish, HubState};
 use crate::message::{Action, Answer, Request};
 
 static METHODS: LazyLock<BTreeMap<&'static str, Method>> = LazyLock::new(|| {
-    let list = Method::new("hub.methods", |_, _, _: NoParams| Ok(Handled::value(json!(method_names()))));
+    let list =
+        Method::new("hub.methods", |hub, _, _: NoParams| Ok(Handled::value(json!(hub.method_names()))));
     let all = [
         vec![list],
         status::methods(),
@@ -38,12 +39,16 @@ static METHODS: LazyLock<BTreeMap<&'static str, Method>> = LazyLock::new(|| {
     all.into_iter().flatten().map(|method| (method.name, method)).collect()
 });
 
-/// Returns the names of all methods. The server itself handles `hub.stop`.
-pub fn method_names() -> Vec<&'static str> {
-    METHODS.keys().copied().chain(["hub.stop"]).collect()
+/// Returns the names of the hub's own methods. The server itself handles `hub.stop`.
+fn own_methods() -> impl Iterator<Item = &'static str> {
+    METHODS.keys().copied().chain(["hub.stop"])
 }
 
 impl HubState {
+    fn method_names(&self) -> Vec<&'static str> {
+        own_methods().chain(self.parts.methods()).collect()
+    }
+
     /// Handles a request, or finishes one whose messages have been read.
     pub(super) fn answer_request(&mut self, now: Now, request: QueuedRequest<Finish>) {
         let QueuedRequest { id, step, up_to, deadline } = request;
@@ -66,18 +71,21 @@ impl HubState {
                 self.requests.put_back(QueuedRequest { id, step, up_to, deadline });
                 self.ingest.schedule();
             }
-            Handled::AfterFocus { host, surface, opening } => {
-                self.ask_host(now, host, surface, FocusWaiter::Request { id, up_to, opening });
+            Handled::AfterFocus { target, surface, opening } => {
+                self.ask_focus(now, target, surface, FocusWaiter::Request { id, up_to, opening });
             }
         }
     }
 
     fn handle_request(&mut self, now: Now, request: Request) -> Result<Handled> {
         let Request { method, params, connection, peer } = request;
-        let found = METHODS.get(method.as_str()).ok_or_else(|| {
-            ApiError::new("unknown_method", format!("unknown method {method:?}; hub.methods lists them"))
-        })?;
-        (found.handle)(self, Call { now, connection, peer }, params)
+        if let Some(found) = METHODS.get(method.as_str()) {
+            return (found.handle)(self, Call { now, connection, peer }, params);
+        }
+        let answer = self.parts.call(&method, &params).unwrap_or_else(|| {
+            Err(ApiError::new("unknown_method", format!("unknown method {method:?}; hub.methods lists them")))
+        });
+        answer.map(Handled::value)
     }
 }
 
@@ -88,7 +96,7 @@ mod tests {
     #[test]
     fn every_method_is_on_the_protocol_page() {
         let page = include_str!("../../../../docs/protocol.md");
-        for name in method_names() {
+        for name in own_methods() {
             assert!(page.contains(&format!("`{name}`")), "{name} is not described in docs/protocol.md");
         }
     }

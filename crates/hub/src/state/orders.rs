@@ -6,14 +6,14 @@ use ringer_core::message::{Place, SurfaceId};
 use ringer_core::policy::{DeliveryChannel, RequestedMute};
 use ringer_core::{Event, MessageId, Now, Order, Sender};
 use ringer_deliver::DisplayedPopup;
+use ringer_ipc::part::{PartEvent, TitleOutcome};
 use ringer_journal::{DeadLetter, PendingDelivery, ShownPopup};
 use serde_json::{Value, json};
 
 use super::HubState;
 use super::delivery::title_marks::TitleStep;
-use crate::delivery::titles::{TitleMarkChange, TitleOutcome};
+use crate::delivery::titles::TitleMarkChange;
 use crate::hosts::protocol::{HostOrder, SentOrder};
-use crate::hosts::tmux::TmuxPane;
 use crate::message::{Action, DeliveryReport, Job};
 
 impl HubState {
@@ -68,7 +68,6 @@ impl HubState {
                 self.execute(Job::Withdraw(id));
             }
             Order::Ring { place, ring } => {
-                self.surfaces.ring(&place, ring);
                 if let Some(surface) = &place.surface {
                     let around = self.surfaces.around(surface);
                     self.tell_rings([surface.clone()].into_iter().chain(around));
@@ -127,7 +126,7 @@ impl HubState {
 
     pub(super) fn save_record(&mut self, now: Now, record: Record, is_new: bool) {
         if let Some(surface) = record.place.surface.as_ref().filter(|_| is_new) {
-            self.agents.heard_from(surface);
+            self.parts.tell(PartEvent::SurfaceActive(surface));
         }
         let data = self.notifications.view(&record, &self.clock);
         let event = if is_new { "notification.created" } else { "notification.updated" };
@@ -256,11 +255,10 @@ impl HubState {
             None => return,
         };
         let Some(surface) = place.surface.clone() else { return };
-        let change = match TmuxPane::of(&surface) {
-            Some(pane) => Some(TitleMarkChange::in_tmux(surface.clone(), pane, set)),
-            None => {
-                self.surfaces.terminal_of(&surface).map(|terminal| TitleMarkChange::on_stack(terminal, set))
-            }
+        let change = if surface.tmux().is_some() {
+            Some(TitleMarkChange::of_pane(surface.clone(), set))
+        } else {
+            self.surfaces.terminal_of(&surface).map(|terminal| TitleMarkChange::on_stack(terminal, set))
         };
         if let Some(change) = change {
             self.title_changes.push(change);

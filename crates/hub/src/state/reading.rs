@@ -13,6 +13,7 @@ use ringer_core::attention::{Cause, Record};
 use ringer_core::engine::{Caller, IncomingMessage};
 use ringer_core::message::{Agent, SurfaceId, Tag, WorkspaceId};
 use ringer_core::{Event, Message, Now, Recipient};
+use ringer_ipc::part::PartEvent;
 use ringer_journal::{Age, Batch, Error, LockTimeout};
 
 use super::maintenance::Due;
@@ -127,7 +128,7 @@ impl HubState {
         // A ring without a message is a change too, of an agent's state.
         self.maintenance.add_changes(messages.len().max(usize::from(rang)));
         if rang || !messages.is_empty() {
-            self.agents.tell_prompts_changed();
+            self.parts.tell(PartEvent::PromptsChanged);
         }
         let targets = self.probe_targets(&messages);
         if targets.is_empty() {
@@ -297,14 +298,18 @@ impl HubState {
     fn wake_recipients(&mut self, message: &Message) {
         let draft = &message.draft;
         match &draft.recipient {
-            Recipient::Agent(agent) => self.agents.wake(agent),
+            Recipient::Agent(agent) => self.parts.tell(PartEvent::AgentActive(agent)),
             // A message to all from another machine is not for the agents of this one.
-            Recipient::All if message.machine.is_none() => self.agents.wake_all(),
+            Recipient::All if message.machine.is_none() => {
+                for agent in self.agents.ids() {
+                    self.parts.tell(PartEvent::AgentActive(agent));
+                }
+            }
             Recipient::Default | Recipient::Lead if self.agents.has_any() => {
                 let lead = self.journal.lead(&draft.scope).ok().and_then(|lead| lead.agent);
                 let lead = lead.filter(|id| id != draft.sender.as_str()).and_then(|id| Agent::new(&id).ok());
                 if let Some(lead) = lead {
-                    self.agents.wake(&lead);
+                    self.parts.tell(PartEvent::AgentActive(&lead));
                 }
             }
             Recipient::All | Recipient::Default | Recipient::Lead | Recipient::Person => {}

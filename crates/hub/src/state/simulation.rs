@@ -17,7 +17,6 @@ mod ending;
 mod maintenance;
 mod quiet;
 mod settings;
-mod surroundings;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::fs;
@@ -39,14 +38,14 @@ use test_support::Random;
 
 use super::{HubState, RandomSource, Settings, TimeSource, trust_file};
 use crate::clock::Clock;
-use crate::delivery::titles::TitleOutcome;
 use crate::hosts::protocol::ConnectionId;
 use crate::message::{Action, Answer, DeliveryReport, Job, LoopEvent, Request, RequestId};
 use crate::repository_probe::{ProbeResult, ProbeTarget, RepositorySettings};
-use ringer_ipc::host::PlugIns;
-use surroundings::{PANES, TitleHost};
+use ringer_ipc::part::{TitleOutcome, Unreachable};
 
 const STEPS: u64 = 60;
+/// The surfaces, which ring by marks in their titles.
+const PANES: [&str; 3] = ["tmux:/tmp/s:1:%0", "tmux:/tmp/s:1:%1", "tmux:/tmp/s:1:%2"];
 /// The connection of all requests.
 const CLIENT: ConnectionId = ConnectionId(1);
 
@@ -178,10 +177,9 @@ impl Simulation {
         let lock = SpoolLock::take(&home).unwrap().expect("the last hub has ended");
         let environment = Environment { ringer_config: Some(self.config()), ..Environment::default() };
         let settings = Settings::read(environment, &home);
-        let plug_ins = PlugIns { hosts: vec![Box::new(TitleHost)], ..PlugIns::default() };
         let sources = (TimeSource::Simulated, RandomSource::Seeded(self.starts << 32));
         let mut state =
-            HubState::new(files, Some(lock), settings, plug_ins, Clock::local(), sources).unwrap();
+            HubState::new(files, Some(lock), settings, Vec::new(), Clock::local(), sources).unwrap();
         let probed = self.probe(state.recovery_targets().unwrap());
         let actions = state.recover(self.now(), &probed).unwrap();
         self.state = Some(state);
@@ -400,7 +398,15 @@ impl Simulation {
                 self.titles.push_back((surface, set));
             }
             Job::MaintainJournal { tasks, ids } => self.maintain_journal(tasks, &ids),
-            Job::UpdateSetup(_) | Job::FocusPane { .. } | Job::Answer { .. } => {}
+            Job::FocusPane(surface) => {
+                let closed = || Unreachable::gone("it is closed");
+                let result = if self.random.one_in(4) { Err(closed()) } else { Ok("tmux".to_owned()) };
+                // At once, so that requests are answered in order.
+                let withdrawn = std::mem::take(&mut self.withdrawn);
+                self.handle(LoopEvent::PaneFocused { surface, result });
+                self.withdrawn = withdrawn;
+            }
+            Job::UpdateSetup(_) | Job::Answer { .. } => {}
         }
     }
 }

@@ -10,10 +10,11 @@ use std::time::{Duration, Instant};
 use ringer_config::Environment;
 use ringer_core::message::MessageOrigin;
 use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
-use ringer_hub::{HubError, HubOptions, Log, PlainHost, run};
-use ringer_ipc::host::PlugIns;
+use ringer_hub::{HubError, HubOptions, Log, run};
+use ringer_ipc::part::Part;
 use ringer_ipc::{HubAddress, HubClient};
 use ringer_journal::{Home, HubStore, IdSource, Journal};
+use ringer_tmux::TmuxPanes;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use test_support::{DEADLINE, until};
@@ -66,6 +67,7 @@ impl TestHub {
             idle_after: ends_after.unwrap_or(Duration::from_mins(10)),
             foreground: false,
             starts_next: false,
+            guard: None,
             log: Log::new(directory.path().join("home/hub.log"), false),
         };
         let is_held = ends_after.is_some();
@@ -95,9 +97,7 @@ impl TestHub {
 
     fn spawn(&mut self) {
         let options = self.options.clone();
-        self.thread = Some(thread::spawn(move || {
-            run(&options, PlugIns { hosts: vec![Box::new(PlainHost::default())], ..PlugIns::default() })
-        }));
+        self.thread = Some(thread::spawn(move || run(&options, vec![Box::new(TmuxPanes)])));
     }
 
     /// From now on it may end by itself.
@@ -116,9 +116,9 @@ impl TestHub {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Runs a hub with these on this thread, until it ends.
-    pub(crate) fn run_here(&self, plug_ins: PlugIns) -> Result<(), HubError> {
-        run(&self.options, plug_ins)
+    /// Runs a hub with these parts on this thread, until it ends.
+    pub(crate) fn run_here(&self, parts: Vec<Box<dyn Part>>) -> Result<(), HubError> {
+        run(&self.options, parts)
     }
 
     /// Ends it, and waits for its end.

@@ -1,8 +1,6 @@
 //! What is there again when the next hub begins.
 
-use ringer_core::Event;
-use ringer_core::message::{Place, SurfaceId};
-use ringer_ipc::host::{FocusResult, Host, PlugIns, SurfaceInfo};
+use ringer_ipc::part::{Part, PartEvent};
 use ringer_journal::{Home, HubChanges, Journal, PendingDelivery};
 use serde_json::json;
 use test_support::until;
@@ -94,28 +92,14 @@ fn a_delivery_that_this_version_cannot_read_is_given_up_once() {
     assert!(targets.contains(&"hologram") && targets.contains(&"desktop") && dead.len() == 2, "{dead:?}");
 }
 
-/// A host with an error in it: the loop panics when a surface of this host speaks.
-struct BrokenHost;
+/// A part with an error in it: the loop panics when a surface of this name is active.
+struct BrokenPart;
 
-impl Host for BrokenHost {
-    fn name(&self) -> &'static str {
-        "broken"
-    }
-
-    fn surfaces(&self) -> Vec<SurfaceInfo> {
-        Vec::new()
-    }
-
-    fn owns(&self, surface: &SurfaceId) -> bool {
-        surface.as_str() == "broken:1"
-    }
-
-    fn register(&mut self, _: &SurfaceId, _: Option<&str>, _: &str) -> Option<Event> {
-        panic!("an error that the test made")
-    }
-
-    fn focus(&mut self, _: &Place) -> FocusResult {
-        FocusResult::NotOwned
+impl Part for BrokenPart {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        if let PartEvent::SurfaceActive(surface) = event {
+            assert!(surface.as_str() != "broken:1", "an error that the test made");
+        }
     }
 }
 
@@ -124,8 +108,7 @@ fn a_loop_that_panics_is_an_error_and_the_next_hub_takes_its_messages() {
     let mut hub = TestHub::start("[notify]\npopup = \"off\"\n");
     hub.end();
     let id = hub.send_from("broken:1", "hello");
-    let plug_ins = PlugIns { hosts: vec![Box::new(BrokenHost)], ..PlugIns::default() };
-    let error = hub.run_here(plug_ins).expect_err("it panicked").to_string();
+    let error = hub.run_here(vec![Box::new(BrokenPart)]).expect_err("it panicked").to_string();
     assert_eq!(error, "the hub stopped because of an internal error: an error that the test made");
     let log = std::fs::read_to_string(hub.home().path().join("hub.log")).expect("a log");
     assert!(log.contains("an error in Ringer: ") && log.contains("an error that the test made"), "{log}");

@@ -5,8 +5,8 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_config::ChannelEntry;
 use ringer_core::conversation::{GateRefusal, McpServer};
-use ringer_core::policy::McpChannel;
 
 use super::intake::Intake;
 use super::process::{ServerProcess, WaitResult, wait_for};
@@ -35,7 +35,7 @@ enum ServerOutcome {
 }
 
 /// Runs until `woken` is closed. A byte there means that the agent's prompts may have changed.
-pub(super) fn run(shared: &Arc<Shared>, server: &McpChannel, woken: &UnixStream) {
+pub(super) fn run(shared: &Arc<Shared>, server: &ChannelEntry, woken: &UnixStream) {
     let Ok(name) = McpServer::new(&server.name) else { return };
     let mut pause = Duration::from_secs(1);
     let mut intake = Intake::new(Arc::clone(shared), server.clone(), name);
@@ -103,7 +103,7 @@ fn read_signal(mut woken: &UnixStream) -> io::Result<ManagerSignal> {
 
 struct Connection<'a> {
     shared: &'a Shared,
-    server: &'a McpChannel,
+    server: &'a ChannelEntry,
     woken: &'a UnixStream,
     intake: &'a mut Intake,
     /// True once the server has answered and passed all gates. Its messages are accepted from then on.

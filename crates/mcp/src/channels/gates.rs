@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use ringer_config::ChannelEntry;
 use ringer_core::conversation::{
     Account, Auth, ChannelCandidate, ChannelPolicy, Gate, GateRefusal, McpServer, Plugin, check_gates,
 };
 use ringer_core::message::InvalidName;
-use ringer_core::policy::McpChannel;
 use ringer_platform::{find_program, owned};
 
 /// The marketplace name that stands for the person's own settings.
@@ -29,7 +29,7 @@ pub(super) struct GateInputs {
 
 /// Returns the refusal of the first gate that is closed.
 pub(super) fn refusal(
-    server: &McpChannel,
+    server: &ChannelEntry,
     circumstances: &GateInputs,
 ) -> Result<Option<GateRefusal>, InvalidName> {
     let name = McpServer::new(&server.name)?;
@@ -50,7 +50,7 @@ pub(super) fn refusal(
 }
 
 /// Rewords a refusal in terms of Ringer's settings.
-fn reword(refusal: GateRefusal, server: &McpChannel, circumstances: &GateInputs) -> GateRefusal {
+fn reword(refusal: GateRefusal, server: &ChannelEntry, circumstances: &GateInputs) -> GateRefusal {
     let (why, remedy) = match refusal.gate {
         Gate::RuntimeFlag => (refusal.why, "set enabled = true under [channels] in config.toml".to_owned()),
         Gate::Auth => (refusal.why, format!("{}, with /login in Claude Code", refusal.remedy)),
@@ -84,17 +84,18 @@ fn is_changeable(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringer_config::Source;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
-    fn server() -> McpChannel {
-        McpChannel {
+    fn server() -> ChannelEntry {
+        ChannelEntry {
             name: "slack".to_owned(),
             command: vec!["slack".to_owned()],
-            directory: PathBuf::new(),
             to: "worker".to_owned(),
             allow: Vec::new(),
             may_answer: false,
+            source: Source::default(),
         }
     }
 

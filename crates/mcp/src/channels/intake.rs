@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ringer_config::ChannelEntry;
 use ringer_core::conversation::{
     AdmittedSender, ChannelMessage, ChannelSender, InjectionSource, McpServer, Meta, PermissionVerdict, Rate,
     RateTracker, escape_attribute, parse_answer,
 };
 use ringer_core::message::Tag;
-use ringer_core::policy::McpChannel;
 use ringer_core::{Draft, Kind, Recipient, Scope, Sender};
-use ringer_ipc::host::AnswerOutcome;
+use ringer_ipc::part::AnswerOutcome;
 use ringer_journal::{Error, IdSource, Journal, LockTimeout, monotonic};
 
 use super::permissions::{ChatReply, PermissionRequests, RelayedAnswer};
@@ -31,7 +31,7 @@ const PRIORITY_ATTRIBUTES: [&str; 3] = ["user", "chat_id", "message_id"];
 /// Receives the messages of one server.
 pub(super) struct Intake {
     shared: Arc<Shared>,
-    server: McpChannel,
+    server: ChannelEntry,
     name: McpServer,
     journal: Option<Journal>,
     rates: RateTracker,
@@ -43,7 +43,7 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    pub(super) fn new(shared: Arc<Shared>, server: McpChannel, name: McpServer) -> Self {
+    pub(super) fn new(shared: Arc<Shared>, server: ChannelEntry, name: McpServer) -> Self {
         let rates = RateTracker::default();
         let (permissions, unsent) = (None, Vec::new());
         Self { shared, server, name, journal: None, rates, permissions, unsent, told_at: None }

@@ -6,7 +6,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use ringer_core::policy::McpChannel;
+use ringer_config::ChannelEntry;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
@@ -41,12 +41,12 @@ pub(super) struct ServerProcess {
 }
 
 impl ServerProcess {
-    pub(super) fn start(server: &McpChannel) -> io::Result<Self> {
+    pub(super) fn start(server: &ChannelEntry) -> io::Result<Self> {
         let Some((program, arguments)) = server.command.split_first() else {
             return Err(io::Error::other("no program is named"));
         };
         let mut command = Command::new(program);
-        command.args(arguments).current_dir(&server.directory).process_group(0);
+        command.args(arguments).current_dir(server.source.directory()).process_group(0);
         // If an agent started the hub, this variable names that agent.
         command.env_remove("RINGER_AGENT");
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
+use ringer_config::ChannelEntry;
 use ringer_core::Sender;
 use ringer_core::agent::AgentState;
 use ringer_core::conversation::{
@@ -12,8 +13,7 @@ use ringer_core::conversation::{
     WaitingSender,
 };
 use ringer_core::message::Agent;
-use ringer_core::policy::{McpChannel, McpChannels};
-use ringer_ipc::host::AnswerOutcome;
+use ringer_ipc::part::AnswerOutcome;
 use ringer_journal::{AgentInfo, Error, Home, IdSource, Journal, LockTimeout, Uptime};
 
 use super::files::{AccessError, allowlist_stamp, load};
@@ -40,9 +40,18 @@ pub struct ChannelsSetup {
     pub log: Box<dyn Fn(String) + Send + Sync>,
 }
 
+/// The person's settings of the servers.
+#[derive(Debug, Clone, Default)]
+pub(super) struct ChannelSettings {
+    /// The kill switch.
+    pub(super) enabled: bool,
+    /// The servers, in the order of the file.
+    pub(super) servers: Vec<ChannelEntry>,
+}
+
 pub(super) struct Shared {
     setup: ChannelsSetup,
-    settings: Mutex<McpChannels>,
+    settings: Mutex<ChannelSettings>,
     status_file: Mutex<StatusFile>,
     senders: Mutex<Senders>,
 }
@@ -74,19 +83,19 @@ impl Shared {
         self.senders.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn settings(&self) -> McpChannels {
+    pub(super) fn settings(&self) -> ChannelSettings {
         self.settings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Replaces the settings.
-    pub(super) fn set(&self, channels: McpChannels) {
-        self.senders().set_configured(&channels);
-        self.status_file().keep(&channels.servers);
-        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = channels;
+    pub(super) fn set(&self, settings: ChannelSettings) {
+        self.senders().set_configured(&settings.servers);
+        self.status_file().keep(&settings.servers);
+        *self.settings.lock().unwrap_or_else(PoisonError::into_inner) = settings;
     }
 
     /// Returns the agent that receives a server's messages, if it is running.
-    pub(super) fn target(&self, server: &McpChannel) -> Result<Option<AgentInfo>, Error> {
+    pub(super) fn target(&self, server: &ChannelEntry) -> Result<Option<AgentInfo>, Error> {
         let mut journal = Journal::open_without_repair(self.home(), LockTimeout::COMMAND)?;
         match running_agent(&mut journal, &server.to)? {
             Some(agent) => journal.agent_info(&agent),
@@ -95,14 +104,14 @@ impl Shared {
     }
 
     /// Checks the gates with the current settings.
-    pub(super) fn refusal(&self, server: &McpChannel, declares_channel: bool) -> Option<GateRefusal> {
+    pub(super) fn refusal(&self, server: &ChannelEntry, declares_channel: bool) -> Option<GateRefusal> {
         let target = self.target(server).ok().flatten();
         self.refusal_for(server, target.as_ref(), declares_channel)
     }
 
     pub(super) fn refusal_for(
         &self,
-        server: &McpChannel,
+        server: &ChannelEntry,
         target: Option<&AgentInfo>,
         declares_channel: bool,
     ) -> Option<GateRefusal> {
@@ -140,8 +149,8 @@ impl Senders {
     }
 
     /// Sets the senders that the person's own settings allow.
-    pub(super) fn set_configured(&mut self, channels: &McpChannels) {
-        let named = channels.servers.iter().flat_map(|server| {
+    pub(super) fn set_configured(&mut self, servers: &[ChannelEntry]) {
+        let named = servers.iter().flat_map(|server| {
             let sender = |user: &String| ChannelSender::new(McpServer::new(&server.name).ok()?, user).ok();
             server.allow.iter().filter_map(sender)
         });

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use ringer_config::ChannelEntry;
 use ringer_core::conversation::{GateRefusal, WaitingSender};
-use ringer_core::policy::McpChannel;
 use ringer_journal::{Home, Uptime};
 use ringer_platform::{Durability, replace_file};
 
@@ -42,7 +42,7 @@ impl StatusFile {
     }
 
     /// Drops the status of servers that are no longer in the settings.
-    pub(super) fn keep(&mut self, servers: &[McpChannel]) {
+    pub(super) fn keep(&mut self, servers: &[ChannelEntry]) {
         let before = self.servers.len();
         self.servers.retain(|name, _| servers.iter().any(|server| server.name == *name));
         if self.servers.len() != before {
@@ -50,7 +50,7 @@ impl StatusFile {
         }
     }
 
-    pub(super) fn starting(&mut self, server: &McpChannel, pid: u32) {
+    pub(super) fn starting(&mut self, server: &ChannelEntry, pid: u32) {
         let status = self.status(server);
         status.starts += 1;
         set(status, ChannelState::Starting, None, None);
@@ -58,13 +58,13 @@ impl StatusFile {
         self.write();
     }
 
-    pub(super) fn connected(&mut self, server: &McpChannel) {
+    pub(super) fn connected(&mut self, server: &ChannelEntry) {
         let status = self.status(server);
         status.state = ChannelState::Connected;
         self.write();
     }
 
-    pub(super) fn refused(&mut self, server: &McpChannel, refusal: &GateRefusal) {
+    pub(super) fn refused(&mut self, server: &ChannelEntry, refusal: &GateRefusal) {
         let status = self.status(server);
         let before = status.clone();
         set(status, ChannelState::Refused, Some(refusal.why.clone()), Some(refusal.remedy.clone()));
@@ -74,14 +74,14 @@ impl StatusFile {
         }
     }
 
-    pub(super) fn failed(&mut self, server: &McpChannel, why: String, again_in: Duration) {
+    pub(super) fn failed(&mut self, server: &ChannelEntry, why: String, again_in: Duration) {
         let remedy = format!("it is started again in {} s", again_in.as_secs());
         set(self.status(server), ChannelState::Failed, Some(why), Some(remedy));
         self.write();
     }
 
     /// Increments a counter. The next [`Self::write_if_due`] writes it.
-    pub(super) fn count(&mut self, server: &McpChannel, what: ChannelCounter) {
+    pub(super) fn count(&mut self, server: &ChannelEntry, what: ChannelCounter) {
         let status = self.status(server);
         let count = match what {
             ChannelCounter::Message => &mut status.messages,
@@ -130,7 +130,7 @@ impl StatusFile {
         (self.written, self.is_stale) = (Some(Instant::now()), false);
     }
 
-    fn status(&mut self, server: &McpChannel) -> &mut ChannelStatus {
+    fn status(&mut self, server: &ChannelEntry) -> &mut ChannelStatus {
         let status = self.servers.entry(server.name.clone()).or_insert_with(|| ChannelStatus {
             name: server.name.clone(),
             to: String::new(),

@@ -10,9 +10,8 @@ mod raw;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ringer_core::policy::{RelayLink, TeamLink};
+use ringer_config::{RelayLink, TeamLink};
 use ringer_core::{Draft, Kind, Scope, Sender};
-use ringer_ipc::host::Extension;
 use ringer_journal::{Home, IdSource, Journal};
 use ringer_relay::{LinkState, MachineAgents, RelaySetup, RelayStatus, Relays};
 use tempfile::TempDir;
@@ -75,7 +74,7 @@ impl Machine {
             log: Box::new(|_| {}),
         };
         let mut relays = Relays::start(setup);
-        relays.set_relays(&[link]);
+        relays.set_links(vec![link]);
         self.relays = Some(relays);
     }
 

@@ -90,7 +90,7 @@ fn is_shared(setup: &TeamSetup, mark: Mark) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use ringer_core::policy::{RelayLink, TeamLink};
+    use ringer_config::{RelayLink, TeamLink};
     use ringer_core::{Draft, Kind, MessageId, Scope, Sender};
     use ringer_journal::Home;
 

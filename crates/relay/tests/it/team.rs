@@ -5,8 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ringer_core::policy::{RelayLink, TeamLink};
-use ringer_ipc::host::Extension;
+use ringer_config::{RelayLink, TeamLink};
 use ringer_relay::{
     LinkState, LinkStatus, RelaySetup, RelayStatus, Relays, TeamSetup, forget_team, join_team,
 };
@@ -84,7 +83,7 @@ impl Member {
             give_answer: None,
             log: Box::new(move |line| log.lock().expect("no panic").push(line)),
         });
-        relays.set_relays(std::slice::from_ref(&self.link));
+        relays.set_links(vec![self.link.clone()]);
         self.relays = Some(relays);
     }
 
@@ -93,7 +92,7 @@ impl Member {
         self.log.lock().expect("no panic").iter().any(|line| line.contains(part))
     }
 
-    /// Forgets the team, as if its person had removed it and the relay extension did not know yet.
+    /// Forgets the team, as if its person had removed it and the relay part did not know yet.
     pub(crate) fn forget_team(&self) {
         let home = self.machine.home();
         let setup = TeamSetup::of(&home, &self.link).expect("a team");

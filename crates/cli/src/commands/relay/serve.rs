@@ -77,7 +77,7 @@ fn repository_names() -> RepositoryNames {
         if read.replace(now) == Some(now) {
             return None;
         }
-        Some(user_config(&environment)?.1.ok()?.repository_names())
+        Some(user_config(&environment)?.1.ok()?.repositories)
     })
 }
 

@@ -6,13 +6,12 @@ use ringer_core::engine::Delivery;
 use ringer_core::policy::DeliveryChannel;
 use ringer_core::toast::{Priority, Toast};
 use ringer_core::{Event, MessageId, Now};
-use ringer_ipc::host::{AnswerOutcome, AnsweredQuestion};
+use ringer_ipc::part::{AnswerOutcome, AnsweredQuestion, Unreachable};
 use ringer_journal::Error;
 
-use crate::hosts::tmux::Unreachable;
 use crate::message::Job;
 use crate::state::HubState;
-use crate::state::hosts::host_focus::FocusWaiter;
+use crate::state::hosts::pending_focus::FocusWaiter;
 use crate::state::hosts::surfaces::FocusOutcome;
 
 /// The prompt or question of a notification. A question in a client's dialog is a prompt, not a question of `ringer ask`.
@@ -126,9 +125,8 @@ impl HubState {
         };
         match outcome {
             FocusOutcome::Known(result) => self.focus_tried(now, &id, result.map(drop)),
-            FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id: Some(id), pane }),
-            FocusOutcome::NeedsHost(host, surface) => {
-                self.ask_host(now, host, surface, FocusWaiter::Popup(id));
+            FocusOutcome::Ask(target, surface) => {
+                self.ask_focus(now, target, surface, FocusWaiter::Popup(id));
             }
         }
     }

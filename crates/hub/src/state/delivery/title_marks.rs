@@ -5,13 +5,10 @@
 
 use std::collections::BTreeMap;
 
+use ringer_config::TitleMark;
 use ringer_core::message::{Place, SurfaceId};
+use ringer_ipc::part::TitleOutcome;
 use ringer_journal::PlaceFlag;
-use ringer_term::Channel;
-
-use crate::delivery::titles::TitleOutcome;
-use crate::hosts::tmux::TmuxPane;
-use ringer_config::{Config, TitleMark};
 
 /// The reason under which the hub store has title marks.
 const TITLE: &str = "title";
@@ -50,12 +47,6 @@ pub(in crate::state) enum TitleStep {
     Remove(Place),
 }
 
-/// Returns which titles may be marked with these settings.
-pub(in crate::state) fn allowed(config: &Config) -> TitleMark {
-    let none = config.preferred_channel == Channel::NotificationsDisabled;
-    if none { TitleMark::Off } else { config.notify.title_mark }
-}
-
 impl TitleMarks {
     /// Restores the marks that an earlier hub stored.
     pub(in crate::state) fn restore(&mut self, flags: &[PlaceFlag]) {
@@ -72,7 +63,7 @@ impl TitleMarks {
     /// would restore a title that belongs to another program.
     pub(in crate::state) fn flags(&self) -> impl Iterator<Item = PlaceFlag> + '_ {
         let is_there =
-            |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || TmuxPane::of(surface).is_some();
+            |surface: &SurfaceId, mark: &Mark| mark.state == State::Set || surface.tmux().is_some();
         // Serialising plain data cannot fail.
         let json = |place: &Place| serde_json::to_string(place).unwrap_or_default();
         let there = self.marks.iter().filter(move |(surface, mark)| is_there(surface, mark));
@@ -80,14 +71,14 @@ impl TitleMarks {
     }
 
     /// Applies other settings to new marks. Existing marks are removed the way they were set.
-    pub(in crate::state) fn allow(&mut self, config: &Config) {
-        self.allowed = allowed(config);
+    pub(in crate::state) fn allow(&mut self, allowed: TitleMark) {
+        self.allowed = allowed;
     }
 
     fn may_have(&self, surface: &SurfaceId) -> bool {
         self.marks.len() < MAX_MARKED
             && match self.allowed {
-                TitleMark::Auto => TmuxPane::of(surface).is_some(),
+                TitleMark::Auto => surface.tmux().is_some(),
                 TitleMark::Always => true,
                 TitleMark::Off => false,
             }
@@ -149,7 +140,9 @@ impl TitleMarks {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use ringer_config::Config;
     use ringer_core::message::WorkspaceId;
+    use ringer_term::Channel;
 
     const PANE: &str = "tmux:/tmp/s:1:%0";
     const TTY: &str = "tty:/dev/pts/1@5";
@@ -176,7 +169,7 @@ mod tests {
         }
         let config = Config { preferred_channel: Channel::NotificationsDisabled, ..Config::default() };
         let mut none = marks(TitleMark::Always);
-        none.allow(&config);
+        none.allow(config.title_mark());
         assert_eq!(none.want(&place(PANE), true), None);
         assert_eq!(none.want(&place(PANE), false), None, "what was never set is not taken away");
     }

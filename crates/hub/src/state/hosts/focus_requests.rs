@@ -3,12 +3,12 @@
 use ringer_core::attention::Record;
 use ringer_core::message::{Place, SurfaceId};
 use ringer_core::{MessageId, Now};
+use ringer_ipc::part::Unreachable;
 use serde_json::Value;
 
-use super::host_focus::FocusWaiter;
+use super::pending_focus::{FocusTarget, FocusWaiter};
 use super::surfaces::FocusOutcome;
 use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
-use crate::hosts::tmux::Unreachable;
 use crate::message::{Action, Answer, Job};
 use crate::state::HubState;
 use crate::state::methods::method::{Handled, Result, TargetParams, unavailable};
@@ -22,12 +22,9 @@ impl HubState {
     pub(in crate::state) fn focus(&mut self, place: &Place) -> FocusOutcome {
         let around = place.surface.as_ref().map(|surface| self.surfaces.around(surface)).unwrap_or_default();
         for outer in around.into_iter().rev() {
-            match self.surfaces.focus(&Place::surface(place.workspace.clone(), outer)) {
-                FocusOutcome::NeedsTmux(pane) => self.execute(Job::FocusPane { id: None, pane }),
-                FocusOutcome::NeedsHost(host, surface_id) => {
-                    self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id } }]);
-                }
-                FocusOutcome::Known(_) => {}
+            let outer = Place::surface(place.workspace.clone(), outer);
+            if let FocusOutcome::Ask(target, surface) = self.surfaces.focus(&outer) {
+                self.order_focus(target, surface);
             }
         }
         self.surfaces.focus(place)
@@ -38,10 +35,7 @@ impl HubState {
         let place = self.place(target)?;
         Ok(match self.focus(&place) {
             FocusOutcome::Known(result) => Handled::after_ingest(|_, _| view::focus(result)),
-            FocusOutcome::NeedsTmux(pane) => {
-                Handled::AfterIngest(Box::new(|_, _| Answer::Focus { pane, opening: None }))
-            }
-            FocusOutcome::NeedsHost(host, surface) => Handled::AfterFocus { host, surface, opening: None },
+            FocusOutcome::Ask(target, surface) => Handled::AfterFocus { target, surface, opening: None },
         })
     }
 
@@ -76,12 +70,8 @@ impl HubState {
                 let opened = self.opened(now, (id, &opening), result)?;
                 Handled::after_ingest(|_, _| opened)
             }
-            FocusOutcome::NeedsTmux(pane) => {
-                let opening = Some((id.clone(), opening));
-                Handled::AfterIngest(Box::new(|_, _| Answer::Focus { pane, opening }))
-            }
-            FocusOutcome::NeedsHost(host, surface) => {
-                Handled::AfterFocus { host, surface, opening: Some((id.clone(), opening)) }
+            FocusOutcome::Ask(target, surface) => {
+                Handled::AfterFocus { target, surface, opening: Some((id.clone(), opening)) }
             }
         })
     }
@@ -95,32 +85,53 @@ impl HubState {
         Ok(view::opened(opening, &view::focus(result)))
     }
 
-    /// Asks a host to focus one of its surfaces.
-    pub(in crate::state) fn ask_host(
+    /// Asks a host or a part to focus a surface, and keeps what waits for the result.
+    pub(in crate::state) fn ask_focus(
         &mut self,
         now: Now,
-        host: ConnectionId,
+        target: FocusTarget,
         surface: SurfaceId,
         waiter: FocusWaiter,
     ) {
-        self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id: surface.clone() } }]);
-        self.host_focus.add(host, surface, waiter, now.mono);
+        self.order_focus(target, surface.clone());
+        self.pending_focus.add(target, surface, waiter, now.mono);
+    }
+
+    fn order_focus(&mut self, target: FocusTarget, surface_id: SurfaceId) {
+        match target {
+            FocusTarget::Host(host) => {
+                self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id } }]);
+            }
+            FocusTarget::PaneControl => self.execute(Job::FocusPane(surface_id)),
+        }
+    }
+
+    /// Handles the result of a focus request.
+    pub(in crate::state) fn focused(
+        &mut self,
+        now: Now,
+        target: FocusTarget,
+        surface: &SurfaceId,
+        result: &Focused,
+    ) {
+        let waiting = self.pending_focus.answered(target, surface);
+        self.end_focus(now, waiting, result);
     }
 
     /// Fails the focus requests of a host that is gone.
     pub(in crate::state) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
-        let waiting = self.host_focus.gone(host);
+        let waiting = self.pending_focus.gone(host);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
     }
 
     /// Fails the focus requests that have waited too long.
     pub(in crate::state) fn end_late_focus(&mut self, now: Now) {
-        let waiting = self.host_focus.expired(now.mono);
+        let waiting = self.pending_focus.expired(now.mono);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
     }
 
     /// Passes the result to everything that waited for it.
-    pub(in crate::state) fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
+    fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
         for waiter in waiting {
             match waiter {
                 FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),

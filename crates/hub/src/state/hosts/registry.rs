@@ -11,10 +11,9 @@ use ringer_core::Event;
 use ringer_core::engine::View;
 use ringer_core::message::{Place, Scope, SurfaceId, WorkspaceId};
 use ringer_ipc::ApiError;
-use ringer_ipc::host::SurfaceInfo;
 
 use crate::hosts::protocol::{
-    ConnectionId, HostAbilities, HostRequest, SurfaceParams, ViewParams, ViewsParams,
+    ConnectionId, HostAbilities, HostRequest, SurfaceInfo, SurfaceParams, ViewParams, ViewsParams,
 };
 
 /// The most surfaces of one host: more than a person opens. The engine has the same limit for all hosts together.
@@ -253,7 +252,7 @@ impl AttachedHosts {
         self.hosts_of(surface).find(|(_, host)| host.abilities.draws_rings).map(|(connection, _)| connection)
     }
 
-    /// Returns a surface. `elsewhere` is the information of a plugged-in host, because an attached host may leave out the
+    /// Returns a surface. `elsewhere` is the information of a plain terminal, because an attached host may leave out the
     /// workspace.
     pub(in crate::state) fn info(
         &self,

@@ -1,4 +1,4 @@
-//! Surfaces and their hosts: plugged-in hosts and attached ones.
+//! Surfaces: those of attached hosts, and plain terminals.
 
 mod reachable;
 
@@ -9,13 +9,14 @@ use ringer_core::message::{Place, SurfaceId, WorkspaceId};
 use ringer_core::toast::Toast;
 use ringer_core::{Event, Message};
 use ringer_ipc::ApiError;
-use ringer_ipc::host::{FocusResult, Host, SurfaceInfo};
+use ringer_ipc::part::Unreachable;
 
+use super::pending_focus::FocusTarget;
+use super::plain_terminals::PlainTerminals;
 use super::registry::{AttachedHosts, HostChanges};
 use crate::delivery::session_bus::RecentSenders;
 use crate::delivery::terminals::Terminal;
-use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest, SentOrder};
-use crate::hosts::tmux::{TmuxPane, Unreachable};
+use crate::hosts::protocol::{ConnectionId, HostOrder, HostRequest, SentOrder, SurfaceInfo};
 
 /// The most terminals of a workspace that are tried for a message without a terminal. The first one nearly always exists; the
 /// others are tried if it was closed after its last message.
@@ -26,10 +27,8 @@ const MAX_TRIED: usize = 8;
 pub(in crate::state) enum FocusOutcome {
     /// The name of the host that brought the place to the front, or the reason why that is impossible.
     Known(Result<String, Unreachable>),
-    /// tmux must be asked, off the loop.
-    NeedsTmux(TmuxPane),
-    /// An attached host must be asked to focus this surface.
-    NeedsHost(ConnectionId, SurfaceId),
+    /// A host or a part must be asked to focus this surface.
+    Ask(FocusTarget, SurfaceId),
 }
 
 /// The effects of a host's request, or of its end.
@@ -42,34 +41,39 @@ pub(in crate::state) struct AfterHost {
     pub(in crate::state) around: BTreeSet<SurfaceId>,
 }
 
-/// The hosts, and the processes that sent the latest messages.
+/// The surfaces, and the processes that sent the latest messages.
 pub(in crate::state) struct Surfaces {
-    hosts: Vec<Box<dyn Host>>,
+    plain: PlainTerminals,
     attached: AttachedHosts,
     senders: RecentSenders,
     flash_enabled: bool,
 }
 
 impl Surfaces {
-    pub(in crate::state) fn new(hosts: Vec<Box<dyn Host>>, flash_enabled: bool) -> Self {
-        Self { hosts, attached: AttachedHosts::default(), senders: RecentSenders::default(), flash_enabled }
+    pub(in crate::state) fn new(flash_enabled: bool) -> Self {
+        Self {
+            plain: PlainTerminals::default(),
+            attached: AttachedHosts::default(),
+            senders: RecentSenders::default(),
+            flash_enabled,
+        }
     }
 
     pub(in crate::state) fn enable_flash(&mut self, enabled: bool) {
         self.flash_enabled = enabled;
     }
 
-    /// Returns every surface of a host.
+    /// Returns every surface.
     pub(in crate::state) fn list(&self) -> Vec<SurfaceInfo> {
         let attached = self.attached.surfaces().filter_map(|surface| self.info(surface));
-        let others = self.hosts.iter().flat_map(|host| host.surfaces());
-        attached.chain(others.filter(|info| self.attached.host_of(&info.surface).is_none())).collect()
+        let plain = self.plain.list().into_iter();
+        attached.chain(plain.filter(|info| self.attached.host_of(&info.surface).is_none())).collect()
     }
 
-    /// Returns a surface. An attached host knows more than a plugged-in one.
+    /// Returns a surface. An attached host knows more about a terminal than the hub itself.
     fn info(&self, surface: &SurfaceId) -> Option<SurfaceInfo> {
-        let plugged_in = self.hosts.iter().find_map(|host| host.surface(surface));
-        self.attached.info(surface, plugged_in.clone()).or(plugged_in)
+        let plain = self.plain.info(surface);
+        self.attached.info(surface, plain.clone()).or(plain)
     }
 
     /// Handles a request of an attached host. Returns its effects.
@@ -159,8 +163,8 @@ impl Surfaces {
         self.senders.recent()
     }
 
-    /// Registers the surface of a message. Its host says in which workspace it is; for a surface without a host, the message
-    /// does. Returns an event for the engine if the surface is new or changed.
+    /// Registers the surface of a message. Its host says in which workspace it is; for any other surface, the message does.
+    /// Returns an event for the engine if the surface is new or changed.
     pub(in crate::state) fn register(&mut self, surface: &SurfaceId, message: &Message) -> Option<Event> {
         // An attached host that names the workspace takes precedence.
         if self.attached.names_workspace(surface) {
@@ -171,29 +175,18 @@ impl Surfaces {
         if origin.pid.is_none() && origin.tty.is_none() && self.info(surface).is_some() {
             return None;
         }
-        match self.hosts.iter_mut().find(|host| host.owns(surface)) {
-            Some(host) => {
-                let mut event = host.register(surface, origin.tty.as_deref(), scope)?;
-                if let Event::Surface { reports_focus, .. } = &mut event {
-                    *reports_focus = self.attached.reports_focus(surface);
-                }
-                Some(event)
-            }
-            None => Some(Event::Surface {
-                surface: surface.clone(),
-                workspace: origin
-                    .workspace
-                    .as_deref()
-                    .map_or_else(|| Place::own_workspace(scope).workspace, WorkspaceId::new),
-                tty: origin.tty.clone(),
-                reports_focus: self.attached.reports_focus(surface),
-            }),
-        }
-    }
-
-    /// Draws a ring in the hosts that the program plugged in.
-    pub(in crate::state) fn ring(&mut self, place: &Place, ring: Option<Ring>) {
-        self.hosts.iter_mut().for_each(|host| host.ring(place, ring.is_some()));
+        let workspace = if PlainTerminals::owns(surface) {
+            self.plain.register(surface, origin.tty.as_deref(), scope)?
+        } else {
+            let named = origin.workspace.as_deref().map(WorkspaceId::new);
+            named.unwrap_or_else(|| Place::own_workspace(scope).workspace)
+        };
+        Some(Event::Surface {
+            surface: surface.clone(),
+            workspace,
+            tty: origin.tty.clone(),
+            reports_focus: self.attached.reports_focus(surface),
+        })
     }
 
     /// Returns the orders that show a surface's ring, for its attached hosts. If `opened_by` has just opened the surface, other
@@ -215,28 +208,22 @@ impl Surfaces {
     /// rings of a plain terminal sets the mark itself.
     pub(in crate::state) fn rings_by_title(&self, surface: &SurfaceId) -> bool {
         let is_drawn = self.attached.drawing(surface).is_some() && surface.tmux().is_none();
-        !is_drawn && self.hosts.iter().any(|host| host.owns(surface) && host.rings_by_title())
+        !is_drawn && PlainTerminals::owns(surface)
     }
 
-    /// Shows a badge. Returns the orders for attached hosts.
-    pub(in crate::state) fn badge(&mut self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
-        self.hosts.iter_mut().for_each(|host| host.badge(workspace, badge));
+    /// Returns the orders that show a badge.
+    pub(in crate::state) fn badge(&self, workspace: &WorkspaceId, badge: Badge) -> Vec<SentOrder> {
         self.for_all(&HostOrder::badge(workspace, badge))
     }
 
-    /// Flashes a pane. Returns the order for an attached host.
-    pub(in crate::state) fn flash(&mut self, place: &Place) -> Option<SentOrder> {
-        if !self.flash_enabled {
-            return None;
-        }
-        self.hosts.iter_mut().for_each(|host| host.flash(place));
-        let surface_id = place.surface.clone()?;
+    /// Returns the order that flashes a surface.
+    pub(in crate::state) fn flash(&self, place: &Place) -> Option<SentOrder> {
+        let surface_id = place.surface.clone().filter(|_| self.flash_enabled)?;
         Some(SentOrder { host: self.attached.host_of(&surface_id)?, order: HostOrder::Flash { surface_id } })
     }
 
-    /// Shows a toast. Returns the orders for attached hosts.
-    pub(in crate::state) fn toast(&mut self, toast: Option<&Toast>) -> Vec<SentOrder> {
-        self.hosts.iter_mut().for_each(|host| host.toast(toast));
+    /// Returns the orders that show a toast.
+    pub(in crate::state) fn toast(&self, toast: Option<&Toast>) -> Vec<SentOrder> {
         self.for_all(&HostOrder::toast(toast))
     }
 
@@ -247,38 +234,34 @@ impl Surfaces {
 
     /// Forgets a surface that turned out to be closed.
     pub(in crate::state) fn forget(&mut self, surface: &SurfaceId) {
-        self.hosts.iter_mut().for_each(|host| host.forget(surface));
+        self.plain.forget(surface);
     }
 
     /// Returns the surfaces that were removed since the last call.
     pub(in crate::state) fn take_gone(&mut self) -> Vec<SurfaceId> {
-        self.hosts.iter_mut().flat_map(|host| host.gone()).collect()
+        self.plain.take_gone()
     }
 
-    /// Brings a place to the front.
-    pub(in crate::state) fn focus(&mut self, place: &Place) -> FocusOutcome {
-        if let Some(surface) = &place.surface
-            && let Some(host) = self.attached.focusing(surface)
-        {
-            return FocusOutcome::NeedsHost(host, surface.clone());
+    /// Finds out what can bring a place to the front.
+    pub(in crate::state) fn focus(&self, place: &Place) -> FocusOutcome {
+        let Some(surface) = &place.surface else { return FocusOutcome::Known(Err(self.unreachable(place))) };
+        if let Some(host) = self.attached.focusing(surface) {
+            return FocusOutcome::Ask(FocusTarget::Host(host), surface.clone());
         }
-        for host in &mut self.hosts {
-            match host.focus(place) {
-                FocusResult::Done => return FocusOutcome::Known(Ok(host.name().to_owned())),
-                FocusResult::Cannot(why) => return FocusOutcome::Known(Err(Unreachable::new(why))),
-                FocusResult::AskTmux => {
-                    let pane = place.surface.as_ref().and_then(TmuxPane::of);
-                    let no_pane = || FocusOutcome::Known(Err(Unreachable::new("it is no pane of tmux")));
-                    return pane.map_or_else(no_pane, FocusOutcome::NeedsTmux);
-                }
-                FocusResult::NotOwned => {}
-            }
+        if surface.tmux().is_some() {
+            return FocusOutcome::Ask(FocusTarget::PaneControl, surface.clone());
         }
         FocusOutcome::Known(Err(self.unreachable(place)))
     }
 
     /// The reason why no host can focus a place.
     fn unreachable(&self, place: &Place) -> Unreachable {
+        if let Some(surface) = place.surface.as_ref().filter(|surface| PlainTerminals::owns(surface)) {
+            let tty = surface.tty().map_or(surface.as_str(), |plain| plain.tty);
+            return Unreachable::new(format!(
+                "it came from {tty}, and Ringer does not know the window of that terminal (`ringer doctor` there says why)"
+            ));
+        }
         let host = place.surface.as_ref().and_then(|surface| self.attached.host_of(surface));
         if let Some(name) = host.and_then(|host| self.attached.name(host)) {
             return Unreachable::new(format!("it is in {name}, which cannot bring it to the front"));
@@ -334,6 +317,6 @@ impl Surfaces {
         // After a restart, a terminal is unknown until its next message, but its id contains the device.
         let named = || surface.tty().map(|plain| plain.tty.to_owned());
         let tty = tty.or_else(named);
-        (tty.is_some() || TmuxPane::of(surface).is_some()).then(|| Terminal { tty, surface: surface.clone() })
+        (tty.is_some() || surface.tmux().is_some()).then(|| Terminal { tty, surface: surface.clone() })
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::hosts::protocol::ConnectionId;
 use crate::message::Answer;
+use crate::state::hosts::pending_focus::FocusTarget;
 use crate::state::{Finish, HubState};
 
 pub(in crate::state) type Result<T> = std::result::Result<T, ApiError>;
@@ -50,9 +51,9 @@ pub(in crate::state) enum Handled {
     Done(Answer),
     /// Answer once the hub has read the request's messages.
     AfterIngest(Finish),
-    /// Answer once a host has focused a surface. `opening` is the notification that the client asked to open.
+    /// Answer once a host or a part has focused a surface. `opening` is the notification that the client asked to open.
     AfterFocus {
-        host: ConnectionId,
+        target: FocusTarget,
         surface: SurfaceId,
         opening: Option<(MessageId, Value)>,
     },

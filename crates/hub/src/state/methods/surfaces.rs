@@ -21,17 +21,7 @@ pub(super) fn methods() -> Vec<Method> {
         Method::new("surface.focus", |hub, _, target: TargetParams| hub.focus_surface(&target)),
         Method::new("workspace.list", |hub, _, _: NoParams| Ok(Handled::value(hub.workspaces()))),
         Method::new("agent.list", |hub, _, _: NoParams| hub.agent_list().map(Handled::value)),
-        // A tmux server wants a host.
-        Method::new("tmux.found", |hub, _, TmuxSocket { socket }| {
-            hub.agents.extensions().for_each(|extension| extension.tmux_found(&socket));
-            Ok(Handled::nothing())
-        }),
     ]
-}
-
-#[derive(Debug, Deserialize)]
-struct TmuxSocket {
-    socket: String,
 }
 
 /// Output of a terminal: a bell, a notification, or a sign of its agent's state.

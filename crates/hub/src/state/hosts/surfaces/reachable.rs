@@ -1,11 +1,11 @@
-//! Finds out which places can be focused, without asking a host or tmux.
+//! Finds out which places can be focused, without asking a host or a part.
 
 use std::collections::{HashMap, HashSet};
 
-use ringer_core::message::Place;
+use ringer_core::message::{Place, TmuxSurface};
+use ringer_journal::ProcessStat;
 
 use super::Surfaces;
-use crate::hosts::tmux::TmuxPane;
 
 /// Checks many places, and checks each tmux server only once.
 pub(in crate::state) struct Reachable<'a> {
@@ -34,21 +34,20 @@ impl Reachable<'_> {
         }
         let Some(surface) = &place.surface else { return false };
         self.surfaces.attached.focusing(surface).is_some()
-            || TmuxPane::of(surface).is_some_and(|pane| self.may_have(&pane))
+            || surface.tmux().is_some_and(|pane| self.may_have(pane))
     }
 
     /// Returns true if a running tmux server without a host may have the pane. With a host, all its existing panes are attached.
-    fn may_have(&mut self, pane: &TmuxPane) -> bool {
-        !self.hosted.contains(pane.server.as_str())
-            && *self.runs.entry(pane.server.clone()).or_insert_with(|| pane.server_runs())
+    fn may_have(&mut self, TmuxSurface { server, .. }: TmuxSurface<'_>) -> bool {
+        let runs = || server.parse().is_ok_and(|pid: u32| ProcessStat::of(pid).is_some());
+        !self.hosted.contains(server) && *self.runs.entry(server.to_owned()).or_insert_with(runs)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::FocusOutcome;
+    use super::super::{FocusOutcome, FocusTarget};
     use super::*;
-    use crate::hosts::plain_host::PlainHost;
     use crate::hosts::protocol::ConnectionId;
     use crate::hosts::protocol::{HostAbilities, HostRequest, SurfaceParams};
     use ringer_core::Event;
@@ -57,7 +56,7 @@ mod tests {
     const HOST: ConnectionId = ConnectionId(1);
 
     fn surfaces(can_focus: bool, opened: &[&str]) -> Surfaces {
-        let mut surfaces = Surfaces::new(vec![Box::new(PlainHost::default())], true);
+        let mut surfaces = Surfaces::new(true);
         let abilities = HostAbilities { can_focus, draws_rings: true, emulates: false };
         surfaces.handle_host(HOST, HostRequest::Attach { name: "h".to_owned(), abilities }).unwrap();
         let params = |id: &&str| serde_json::from_value(serde_json::json!({ "surface_id": id })).unwrap();
@@ -95,19 +94,30 @@ mod tests {
 
     #[test]
     fn why_a_place_cannot_be_reached_is_said_plainly() {
-        let check = |surfaces: &mut Surfaces, workspace: &str, surface: Option<&str>, why: &str, hint| {
+        let check = |surfaces: &Surfaces, workspace: &str, surface: Option<&str>, why: &str, hint| {
             let place =
                 Place { workspace: WorkspaceId::new(workspace), surface: surface.map(SurfaceId::new) };
             let FocusOutcome::Known(Err(found)) = surfaces.focus(&place) else { panic!("{place:?}") };
             assert_eq!((found.why.as_str(), found.hint.as_deref()), (why, hint));
         };
         let mut surfaces = surfaces(true, &["pane:b"]);
-        check(&mut surfaces, "panes:1", Some("pane:a"), "its pane is closed", None);
-        check(&mut surfaces, "w", Some("other:a"), "its terminal is closed", None);
-        check(&mut surfaces, "repo:x", None, "it came from no terminal", None);
-        check(&mut surfaces, "machine:box", Some("machine:box:pane:a"), "it came from another machine", None);
+        check(&surfaces, "panes:1", Some("pane:a"), "its pane is closed", None);
+        check(&surfaces, "w", Some("other:a"), "its terminal is closed", None);
+        check(&surfaces, "repo:x", None, "it came from no terminal", None);
+        // After a restart, a terminal that an earlier hub knew is found by its id.
+        let why = |tty: &str| {
+            format!(
+                "it came from {tty}, and Ringer does not know the window of that terminal (`ringer doctor` there says why)"
+            )
+        };
+        check(&surfaces, "w", Some("tty:/dev/pts/7@5"), &why("/dev/pts/7"), None);
+        check(&surfaces, "w", Some("tmux:nonsense"), &why("tmux:nonsense"), None);
+        let pane = SurfaceId::new("tmux:/tmp/s:77:%3");
+        let place = Place::surface(WorkspaceId::new("w"), pane.clone());
+        assert_eq!(surfaces.focus(&place), FocusOutcome::Ask(FocusTarget::PaneControl, pane));
+        check(&surfaces, "machine:box", Some("machine:box:pane:a"), "it came from another machine", None);
         surfaces.detach(HOST);
-        check(&mut surfaces, "panes:1", Some("pane:a"), "no panes are open", Some("ringer attach"));
+        check(&surfaces, "panes:1", Some("pane:a"), "no panes are open", Some("ringer attach"));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use ringer_core::policy::{RelayLink, RepositoryName};
-use ringer_ipc::host::Extension;
+use ringer_config::RelayLink;
+use ringer_ipc::part::{Part, PartEvent};
 use ringer_journal::{Home, IdSource};
 use ringer_platform::wake_pair;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -66,17 +66,21 @@ impl Relays {
         let thread = thread::Builder::new().name("links".to_owned()).spawn(move || manager.run(&received));
         Self { changes: Some(changes), is_needed, repository_names, thread: thread.ok() }
     }
-}
 
-impl Extension for Relays {
-    fn set_repository_names(&mut self, names: &[RepositoryName]) {
-        self.repository_names.set(names.to_vec());
-    }
-
-    fn set_relays(&mut self, links: &[RelayLink]) {
+    /// Replaces the links: ends those that are gone or changed, and starts the new ones.
+    pub fn set_links(&mut self, links: Vec<RelayLink>) {
         self.is_needed.store(!links.is_empty(), Ordering::Relaxed);
         // Without the thread there are no links.
-        let _ = self.changes.as_ref().map(|changes| changes.send(links.to_vec()));
+        let _ = self.changes.as_ref().map(|changes| changes.send(links));
+    }
+}
+
+impl Part for Relays {
+    fn on_event(&mut self, event: &PartEvent<'_>) {
+        if let PartEvent::Settings(config) = event {
+            self.repository_names.set(config.repositories.clone());
+            self.set_links(config.relay_links());
+        }
     }
 
     fn needs_hub(&self) -> bool {

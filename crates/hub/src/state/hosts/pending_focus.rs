@@ -1,4 +1,4 @@
-//! Focus requests that an attached host has not answered yet.
+//! Focus requests that a host or a part has not answered yet.
 
 use std::time::Duration;
 
@@ -12,7 +12,16 @@ use crate::message::RequestId;
 /// Deadline of a host. Clients give up after 5 s.
 const WITHIN: Duration = Duration::from_secs(2);
 
-/// A request or click that waits for a host to answer.
+/// What brings a surface to the front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::state) enum FocusTarget {
+    /// An attached host.
+    Host(ConnectionId),
+    /// The part that controls panes, off the loop.
+    PaneControl,
+}
+
+/// A request or click that waits for the result.
 #[derive(Debug, PartialEq)]
 pub(in crate::state) enum FocusWaiter {
     /// A request of a client. `opening` is the notification that the client asked to open.
@@ -23,47 +32,53 @@ pub(in crate::state) enum FocusWaiter {
 
 #[derive(Debug)]
 struct Waiting {
-    host: ConnectionId,
+    target: FocusTarget,
     surface: SurfaceId,
     waiter: FocusWaiter,
-    deadline: Duration,
+    /// `None` for a part, which always answers.
+    deadline: Option<Duration>,
 }
 
 /// The pending focus requests. Each connection waits for one request at a time, so there are few.
 #[derive(Debug, Default)]
-pub(in crate::state) struct HostFocus {
+pub(in crate::state) struct PendingFocus {
     waiting: Vec<Waiting>,
 }
 
-impl HostFocus {
-    /// Adds a request that was sent to a host.
+impl PendingFocus {
+    /// Adds a request that was passed on.
     pub(in crate::state) fn add(
         &mut self,
-        host: ConnectionId,
+        target: FocusTarget,
         surface: SurfaceId,
         waiter: FocusWaiter,
         now: Duration,
     ) {
-        self.waiting.push(Waiting { host, surface, waiter, deadline: now + WITHIN });
+        let deadline = matches!(target, FocusTarget::Host(_)).then_some(now + WITHIN);
+        self.waiting.push(Waiting { target, surface, waiter, deadline });
     }
 
-    /// Takes the requests that a host has answered.
-    pub(in crate::state) fn answered(&mut self, host: ConnectionId, surface: &SurfaceId) -> Vec<FocusWaiter> {
-        self.take(|waiting| waiting.host == host && waiting.surface == *surface)
+    /// Takes the requests that have been answered.
+    pub(in crate::state) fn answered(
+        &mut self,
+        target: FocusTarget,
+        surface: &SurfaceId,
+    ) -> Vec<FocusWaiter> {
+        self.take(|waiting| waiting.target == target && waiting.surface == *surface)
     }
 
     /// Takes the requests of a host that is gone.
     pub(in crate::state) fn gone(&mut self, host: ConnectionId) -> Vec<FocusWaiter> {
-        self.take(|waiting| waiting.host == host)
+        self.take(|waiting| waiting.target == FocusTarget::Host(host))
     }
 
     /// Takes the requests whose deadline has passed.
     pub(in crate::state) fn expired(&mut self, now: Duration) -> Vec<FocusWaiter> {
-        self.take(|waiting| waiting.deadline <= now)
+        self.take(|waiting| waiting.deadline.is_some_and(|deadline| deadline <= now))
     }
 
     pub(in crate::state) fn next_deadline(&self) -> Option<Duration> {
-        self.waiting.iter().map(|waiting| waiting.deadline).min()
+        self.waiting.iter().filter_map(|waiting| waiting.deadline).min()
     }
 
     fn take(&mut self, is_wanted: impl Fn(&Waiting) -> bool) -> Vec<FocusWaiter> {
@@ -75,12 +90,18 @@ impl HostFocus {
 mod tests {
     use super::*;
 
+    const ONE: ConnectionId = ConnectionId(1);
+    const TWO: ConnectionId = ConnectionId(2);
+
+    fn popup(number: u64) -> FocusWaiter {
+        FocusWaiter::Popup(MessageId::new(number, [0; 10]))
+    }
+
     #[test]
     fn a_host_answers_for_its_own_surfaces_only() {
-        let (one, two) = (ConnectionId(1), ConnectionId(2));
+        let (one, two) = (FocusTarget::Host(ONE), FocusTarget::Host(TWO));
         let (surface, other) = (SurfaceId::new("a"), SurfaceId::new("b"));
-        let popup = |number: u64| FocusWaiter::Popup(MessageId::new(number, [0; 10]));
-        let mut focus = HostFocus::default();
+        let mut focus = PendingFocus::default();
         assert_eq!(focus.next_deadline(), None);
         focus.add(one, surface.clone(), popup(1), Duration::ZERO);
         focus.add(one, surface.clone(), popup(2), Duration::from_secs(1));
@@ -89,7 +110,16 @@ mod tests {
         assert_eq!(focus.answered(two, &other), []);
         assert_eq!(focus.expired(WITHIN), [popup(1)]);
         assert_eq!(focus.answered(one, &surface), [popup(2)]);
-        assert_eq!(focus.gone(two), [popup(3)]);
+        assert_eq!(focus.gone(TWO), [popup(3)]);
         assert_eq!(focus.next_deadline(), None);
+    }
+
+    #[test]
+    fn a_part_has_no_deadline() {
+        let surface = SurfaceId::new("a");
+        let mut focus = PendingFocus::default();
+        focus.add(FocusTarget::PaneControl, surface.clone(), popup(1), Duration::ZERO);
+        assert_eq!((focus.next_deadline(), focus.expired(Duration::MAX)), (None, vec![]));
+        assert_eq!(focus.answered(FocusTarget::PaneControl, &surface), [popup(1)]);
     }
 }
