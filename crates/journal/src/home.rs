@@ -135,7 +135,8 @@ pub fn runtime_directories(home: &Home) -> Vec<PathBuf> {
     all.iter().flat_map(RuntimeDirectories::all).cloned().collect()
 }
 
-/// The directories of one home for one purpose.
+/// The directories of one home for one purpose: in the runtime directory (in memory, so unaffected by a full disk), else in the
+/// home.
 #[derive(Debug, Clone)]
 pub(crate) struct RuntimeDirectories {
     /// Where files are written, in order of preference. All of them are read.

@@ -1,4 +1,5 @@
-//! Limits the rows of the list that another machine may add.
+//! Limits the rows of the list that another machine may add. A single row counts the messages beyond the limit, which stay in
+//! the journal.
 //!
 //! A person reads a few rows, however many messages a machine sends. A machine that comes back after a day may list everything
 //! it has; a machine that never stops sending is held to what somebody could still look through.

@@ -347,7 +347,7 @@ pub struct Delivery {
     pub replaces: Option<MessageId>,
 }
 
-/// A value that a feature keeps.
+/// A value that a feature keeps between hubs. The store knows nothing about it.
 pub trait FeatureValue: Serialize + DeserializeOwned {
     /// The name of the feature.
     const FEATURE: &'static str;
