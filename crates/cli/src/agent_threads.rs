@@ -32,7 +32,7 @@ pub(crate) fn start_sessions(home: Home, log: Log) -> AgentThread {
 
 fn watch_sessions(home: Home, log: &Log, changed: &Receiver<Agent>) {
     let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
-    let mut unhooked = Unhooked::new(UnhookedSessions::new(home.clone(), paths.clone()));
+    let mut unhooked = HooklessSessions::new(UnhookedSessions::new(home.clone(), paths.clone()));
     let mut watch = SessionWatch::new(home, paths);
     let mut next_look = Instant::now();
     loop {
@@ -62,13 +62,13 @@ fn watch_sessions(home: Home, log: &Log, changed: &Receiver<Agent>) {
 }
 
 /// The sessions without hooks. They are checked when their files change, whatever their agents do.
-struct Unhooked {
+struct HooklessSessions {
     sessions: Arc<Mutex<UnhookedSessions>>,
-    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux tells of changes"))]
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "only Linux reports changes"))]
     follower: Option<thread::JoinHandle<()>>,
 }
 
-impl Unhooked {
+impl HooklessSessions {
     fn new(sessions: UnhookedSessions) -> Self {
         Self { sessions: Arc::new(Mutex::new(sessions)), follower: None }
     }
@@ -108,8 +108,8 @@ impl Unhooked {
         let sessions = Arc::clone(&self.sessions);
         let look = move || {
             let mut sessions = sessions.lock().unwrap_or_else(PoisonError::into_inner);
-            let is_told = sessions.poll(&monotonic).is_ok();
-            (!sessions.is_empty(), is_told)
+            let is_stored = sessions.poll(&monotonic).is_ok();
+            (!sessions.is_empty(), is_stored)
         };
         let directories = self.sessions.lock().unwrap_or_else(PoisonError::into_inner).directories();
         if directories.is_empty() {
@@ -130,7 +130,7 @@ impl Unhooked {
     }
 
     #[cfg(not(target_os = "linux"))]
-    #[expect(clippy::unused_self, reason = "only Linux tells of changes")]
+    #[expect(clippy::unused_self, reason = "only Linux reports changes")]
     fn follow(&mut self) {}
 }
 

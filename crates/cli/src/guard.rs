@@ -64,21 +64,21 @@ pub(crate) fn decider(journal: &mut Journal, prompt: &StoredPrompt) -> Result<De
                 "only a person may do that; they can allow it to the lead agent: ringer lead --may-decide",
             ))
         }
-        verdict => passes(journal, verdict, &prompt.scope, &what, Announced::Yes).map(Decider::person),
+        verdict => passes(journal, verdict, &prompt.scope, &what, Announcement::Yes).map(Decider::person),
     }
 }
 
 /// Refuses an operation that is reserved for the person, unless there is evidence of one.
 pub(crate) fn only_a_person(journal: &mut Journal, scope: &Scope, what: &str) -> Result<(), Failure> {
     let agents = journal.agent_processes()?;
-    passes(journal, verdict(&agents, None), scope, what, Announced::Yes).map(drop)
+    passes(journal, verdict(&agents, None), scope, what, Announcement::Yes).map(drop)
 }
 
 /// The same for an operation that is visible anyway, or can be undone.
 pub(crate) fn only_a_person_quietly(what: &str) -> Result<(), Failure> {
     let mut journal = context::journal_to_read()?;
     let agents = journal.agent_processes()?;
-    passes(&mut journal, verdict(&agents, None), &Scope::global(), what, Announced::No).map(drop)
+    passes(&mut journal, verdict(&agents, None), &Scope::global(), what, Announcement::No).map(drop)
 }
 
 /// Checks a request that this process handles itself, in the place of a hub.
@@ -101,7 +101,7 @@ fn quietens(journal: &mut Journal, verdict: Verdict, what: &str, requests: &[Val
     // Quietening can be undone, but nobody may silently hide the warning that somebody acted for the person.
     let is_warning = |record: &Record| is_about_impostors(record.category.as_deref()) && !record.is_resolved;
     let may_hide_warning = notifications::read()?.newest().any(is_warning);
-    let announced = if may_hide_warning { Announced::Yes } else { Announced::No };
+    let announced = if may_hide_warning { Announcement::Yes } else { Announcement::No };
     passes(journal, verdict, &Scope::global(), what, announced).map(drop)
 }
 
@@ -136,32 +136,36 @@ fn full_id(text: &str) -> Result<String, Failure> {
 
 /// Whether an operation without proof of the person is announced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Announced {
+enum Announcement {
     Yes,
     No,
 }
 
 /// Who may use a reserved method: an agent for its own notifications, programs that act for the person, or only the person.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reserved {
+enum Reservation {
     Quietening,
     /// Reports which terminals the person looks at: notifications for them count as read.
     Showing,
-    Other(Announced),
+    Other(Announcement),
 }
 
 /// Describes a method of the hub's socket that is reserved for the person.
-fn reserved(method: &str) -> Option<(&'static str, Reserved)> {
+fn reserved(method: &str) -> Option<(&'static str, Reservation)> {
     Some(match method {
-        "notification.mark_read" | "notification.mark_unread" => ("mark notifications", Reserved::Quietening),
-        "notification.snooze" => ("snooze notifications", Reserved::Quietening),
-        "notification.clear" | "notification.dismiss" => ("clear notifications", Reserved::Quietening),
-        "notification.forget" => ("delete the messages of a repository", Reserved::Other(Announced::Yes)),
-        "notification.undo" => ("undo what a person did", Reserved::Other(Announced::Yes)),
-        "mute.set" => ("change what is muted", Reserved::Other(Announced::Yes)),
-        "mute.remove" => ("change what is muted", Reserved::Other(Announced::No)),
-        "hub.stop" => ("stop the hub", Reserved::Other(Announced::No)),
-        "host.attach" => ("say what is looked at", Reserved::Showing),
+        "notification.mark_read" | "notification.mark_unread" => {
+            ("mark notifications", Reservation::Quietening)
+        }
+        "notification.snooze" => ("snooze notifications", Reservation::Quietening),
+        "notification.clear" | "notification.dismiss" => ("clear notifications", Reservation::Quietening),
+        "notification.forget" => {
+            ("delete the messages of a repository", Reservation::Other(Announcement::Yes))
+        }
+        "notification.undo" => ("undo what a person did", Reservation::Other(Announcement::Yes)),
+        "mute.set" => ("change what is muted", Reservation::Other(Announcement::Yes)),
+        "mute.remove" => ("change what is muted", Reservation::Other(Announcement::No)),
+        "hub.stop" => ("stop the hub", Reservation::Other(Announcement::No)),
+        "host.attach" => ("say what is looked at", Reservation::Showing),
         _ => return None,
     })
 }
@@ -179,13 +183,13 @@ impl RequestGuard for HubGuard {
         let Some((what, reserved)) = reserved(method) else { return Ok(()) };
         // The hub's own threads are clients, too. Ringer's other programs report only what is visible in their own windows.
         let is_own = |pid: u32| {
-            pid == std::process::id() || reserved == Reserved::Showing && System::runs_this_program(pid)
+            pid == std::process::id() || reserved == Reservation::Showing && System::runs_this_program(pid)
         };
         if pid.is_some_and(is_own) { Ok(()) } else { check_request(pid, what, reserved, params) }
     }
 }
 
-fn check_request(pid: Option<u32>, what: &str, reserved: Reserved, params: &Value) -> Result<(), String> {
+fn check_request(pid: Option<u32>, what: &str, reserved: Reservation, params: &Value) -> Result<(), String> {
     // The process gave up. The hub may have been stopped in the meantime.
     if pid.is_some_and(|pid| ProcessStat::of(pid).is_none()) {
         return Err(format!("the process that wanted to {what} has ended"));
@@ -207,13 +211,15 @@ fn decide(
     journal: &mut Journal,
     verdict: Verdict,
     pid: Option<u32>,
-    (what, reserved): (&str, Reserved),
+    (what, reserved): (&str, Reservation),
     params: &Value,
 ) -> Result<(), Failure> {
     match reserved {
-        Reserved::Quietening => quietens(journal, verdict, what, std::slice::from_ref(params)),
-        Reserved::Showing => shows(journal, verdict, pid, what),
-        Reserved::Other(announced) => passes(journal, verdict, &Scope::global(), what, announced).map(drop),
+        Reservation::Quietening => quietens(journal, verdict, what, std::slice::from_ref(params)),
+        Reservation::Showing => shows(journal, verdict, pid, what),
+        Reservation::Other(announced) => {
+            passes(journal, verdict, &Scope::global(), what, announced).map(drop)
+        }
     }
 }
 
@@ -272,7 +278,7 @@ pub(crate) fn may_type(pid: u32, windows: &PaneWindows, what: &str) -> Result<()
         let windows = || Some(windows.clone());
         let verdict = examine(&System::new(hub(), &windows), &agents, pid, None);
         // If this was a command, the command has announced it.
-        passes(&mut journal, verdict, &Scope::global(), what, Announced::No).map(drop)
+        passes(&mut journal, verdict, &Scope::global(), what, Announcement::No).map(drop)
     };
     check().map_err(|failure: Failure| failure.first_line())
 }
@@ -327,11 +333,11 @@ fn passes(
     verdict: Verdict,
     scope: &Scope,
     what: &str,
-    announced: Announced,
+    announced: Announcement,
 ) -> Result<String, Failure> {
     match verdict {
         Verdict::Proven(evidence) => Ok(format!("from {evidence}")),
-        Verdict::Known(evidence) if announced == Announced::No => Ok(format!("from {evidence}")),
+        Verdict::Known(evidence) if announced == Announcement::No => Ok(format!("from {evidence}")),
         Verdict::Known(evidence) => {
             let text = format!("Somebody in {evidence}, did this: {what}. If it was not you: ringer undo, ringer log");
             // Each has its own key, so that a later one does not replace an earlier one in the list.
@@ -341,7 +347,7 @@ fn passes(
         Verdict::Agent(agent) => Err(refuse_agent(journal, &agent, scope, what)
             .hint("only a person may do that, in a terminal of their own; what is typed after ! in an agent is below it, too")),
         Verdict::Refused(refusal) if refusal.may_be_script() && may_scripts() => {
-            if announced == Announced::Yes {
+            if announced == Announcement::Yes {
                 let text = format!("A script of yours did this: {what} ({refusal}). If it was not yours: ringer undo, ringer log");
                 announce(journal, scope, Kind::Status, BY_SCRIPT, None, &text);
             }

@@ -116,11 +116,11 @@ pub(crate) fn ambiguous(what: &str, matches: &Value, clock: &Clock) -> Failure {
     let text = |row: &Value, name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let rows = matches.as_array().into_iter().flatten();
     let lines = rows.map(|row| {
-        let said =
+        let excerpt =
             Some(text(row, "title")).filter(|title| !title.is_empty()).unwrap_or_else(|| text(row, "body"));
         let age = clock.parse_stamp(&text(row, "ts")).map(|sent| age(now - sent)).unwrap_or_default();
-        let said: String = sanitise_line(&said).chars().take(60).collect();
-        format!("\n  {}  {age:>3}  {said}", text(row, "short_id"))
+        let excerpt: String = sanitise_line(&excerpt).chars().take(60).collect();
+        format!("\n  {}  {age:>3}  {excerpt}", text(row, "short_id"))
     });
     let first = matches[0]["short_id"].as_str().unwrap_or_default();
     Failure::usage(format!("{}:{}", sanitise_line(what), lines.collect::<String>()))

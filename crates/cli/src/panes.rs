@@ -12,8 +12,7 @@ use ringer_guard::PaneWindows;
 use ringer_ipc::{StartError, start_with_arguments, tell_ready};
 use ringer_journal::{Home, Journal};
 use ringer_panes::{
-    Answer, ClientError, ClientSettings, PaneKeys, PaneListed, PanePaths, Request, ServerOptions,
-    Surroundings,
+    Answer, ClientError, ClientSettings, PaneEntry, PaneKeys, PanePaths, Request, ServerOptions, Surroundings,
 };
 use ringer_platform::{variable, with_first_open_files};
 use ringer_ui::Backend;
@@ -125,7 +124,7 @@ pub(crate) fn own_surface() -> Option<String> {
     };
     let Some(tty) = origin::message_origin().tty else { return named() };
     let Ok(panes) = list() else { return named() };
-    let is_own = |pane: &PaneListed| pane.ending.is_none() && pane.tty.as_ref() == Some(&tty);
+    let is_own = |pane: &PaneEntry| pane.ending.is_none() && pane.tty.as_ref() == Some(&tty);
     panes.into_iter().find(is_own).map(|pane| pane.surface)
 }
 
@@ -177,7 +176,7 @@ fn ask_running(request: &Request) -> Result<Result<Answer, Failure>, ClientError
 }
 
 /// Returns all panes; none if no server runs.
-pub(crate) fn list() -> Result<Vec<PaneListed>, Failure> {
+pub(crate) fn list() -> Result<Vec<PaneEntry>, Failure> {
     match ask_running(&Request::List) {
         Ok(answer) => match answer? {
             Answer::Panes(panes) => Ok(panes),

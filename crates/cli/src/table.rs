@@ -45,8 +45,8 @@ impl Style {
     pub(crate) fn of_stdout() -> Self {
         let is_terminal = io::stdout().is_terminal();
         let measured = tcgetwinsize(io::stdout()).ok().map(|size| usize::from(size.ws_col));
-        let told = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
-        let width = measured.filter(|width| is_terminal && *width > 0).or_else(told);
+        let configured = || std::env::var("COLUMNS").ok().and_then(|columns| columns.parse().ok());
+        let width = measured.filter(|width| is_terminal && *width > 0).or_else(configured);
         let no_colour = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
         Self {
             width: width.unwrap_or(DEFAULT_WIDTH).max(MIN_WIDTH),

@@ -14,20 +14,15 @@
 //!
 //! # Inside
 //!
-//! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output passes `focus_modes`, input passes
-//! `focus_input`; both end in a bounded
-//! [`ringer_platform::ByteQueue`]. `reporter` decides what the hub is sent.
+//! `run_loop` polls the outer terminal, the PTY, the signals and the hub. Output and input pass `focus`, and
+//! both end in a bounded [`ringer_platform::ByteQueue`]. `reporter` decides what the hub is sent.
 
-mod focus_input;
-mod focus_modes;
+mod focus;
 mod launch;
 mod outer_terminal;
 mod reporter;
 mod run_loop;
-mod session_leader;
-mod signals;
 
-pub use launch::Launch;
+pub use launch::{Launch, exec_in_foreground, lead_session};
 pub use reporter::{HubSurface, OwnSurface};
-pub use run_loop::{Finished, run};
-pub use session_leader::{exec_in_foreground, lead_session};
+pub use run_loop::{RunResult, run};

@@ -347,7 +347,7 @@ fn show_frames(
                         return Ok(Exit::ServerEnd);
                     }
                 }
-                FrameKind::Shown => *shown = frame.read().ok(),
+                FrameKind::View => *shown = frame.read().ok(),
                 FrameKind::Bye => return Ok(Exit::Bye(frame.read().unwrap_or_default())),
                 _ => {}
             }
@@ -366,7 +366,7 @@ fn show_frames(
             Err(Errno::INTR) => continue,
             Err(error) => return Err(ClientError::Terminal(error.into())),
         }
-        let [typed, said, resized, ends, stops, continued] =
+        let [typed, answered, resized, ends, stops, continued] =
             fds.map(|fd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR));
         if ends {
             return Ok(Exit::Terminal);
@@ -404,7 +404,7 @@ fn show_frames(
                 Err(error) => return Err(ClientError::Terminal(error.into())),
             }
         }
-        if said && !link.read().unwrap_or(false) {
+        if answered && !link.read().unwrap_or(false) {
             return Ok(Exit::ServerEnd);
         }
     }

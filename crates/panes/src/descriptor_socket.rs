@@ -27,7 +27,7 @@ pub fn send(socket: impl AsFd, bytes: &[u8], descriptor: Option<BorrowedFd<'_>>)
 
 /// The result of one read from a socket.
 #[derive(Debug)]
-pub struct Received {
+pub struct SocketRead {
     /// The number of bytes in the buffer.
     pub bytes: usize,
     /// The received descriptors. They are close-on-exec.
@@ -37,7 +37,7 @@ pub struct Received {
 }
 
 /// Reads available bytes and descriptors.
-pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Received> {
+pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<SocketRead> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut control = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(socket, &mut [IoSliceMut::new(buffer)], &mut control, close_on_exec())?;
@@ -52,7 +52,7 @@ pub fn receive(socket: impl AsFd, buffer: &mut [u8]) -> Result<Received> {
         rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::CLOEXEC)?;
     }
     let has_lost_some = received.flags.contains(ReturnFlags::CTRUNC);
-    Ok(Received { bytes: received.bytes, descriptors, has_lost_some })
+    Ok(SocketRead { bytes: received.bytes, descriptors, has_lost_some })
 }
 
 #[cfg(not(target_os = "macos"))]

@@ -50,12 +50,12 @@ impl Queue {
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct SharedQueue {
     queue: Mutex<Queue>,
     changed: Condvar,
 }
 
-impl Shared {
+impl SharedQueue {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,13 +64,13 @@ impl Shared {
 /// Replaces and removes files of one directory in order. If several changes of a file are queued, only the latest is made.
 #[derive(Debug)]
 pub(crate) struct FileWriter {
-    shared: Arc<Shared>,
+    shared: Arc<SharedQueue>,
 }
 
 impl FileWriter {
     /// Starts the thread. It wakes the other end of `wakes` after each change.
     pub(crate) fn start(path: PathBuf, directory: Directory, wakes: Arc<UnixStream>) -> io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(SharedQueue::default());
         let own = Arc::clone(&shared);
         thread::Builder::new()
             .name("file writer".to_owned())
@@ -124,7 +124,7 @@ impl Drop for FileWriter {
     }
 }
 
-fn make_changes(shared: &Shared, path: &Path, directory: Directory, wakes: &UnixStream) {
+fn make_changes(shared: &SharedQueue, path: &Path, directory: Directory, wakes: &UnixStream) {
     loop {
         let is_idle = |queue: &mut Queue| queue.waiting.is_empty() && !queue.is_over;
         let mut queue =

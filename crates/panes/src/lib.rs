@@ -54,7 +54,7 @@ pub use actions::PaneKeys;
 pub use client::{ClientError, ClientSettings, Surroundings, attach, request, running_server};
 pub use layout::SplitDirection;
 pub use paths::PanePaths;
-pub use protocol::{Answer, PaneListed, Request};
+pub use protocol::{Answer, PaneEntry, Request};
 #[doc(hidden)]
 pub use protocol::{Frame, FrameKind, FrameReader, rewrite_frame};
 pub use protocol::{NameError, check_name};

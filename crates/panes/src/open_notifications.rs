@@ -75,7 +75,7 @@ pub(crate) struct NewQuestion {
 
 /// A notification that the program withdrew.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Withdrawn {
+pub(crate) enum WithdrawnNotification {
     /// It was asked as this question.
     Question(QuestionNumber),
     /// It was reported to the hub.
@@ -135,8 +135,12 @@ impl OpenNotifications {
     }
 
     /// Removes a notification that the program withdraws.
-    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<Withdrawn> {
-        Some(self.take(id)?.question_number().map_or(Withdrawn::Notification, Withdrawn::Question))
+    pub(crate) fn remove(&mut self, id: &NotificationId) -> Option<WithdrawnNotification> {
+        Some(
+            self.take(id)?
+                .question_number()
+                .map_or(WithdrawnNotification::Notification, WithdrawnNotification::Question),
+        )
     }
 
     /// Removes all notifications. Returns the questions to close.
@@ -167,8 +171,8 @@ impl OpenNotifications {
                 closes.push(question.number);
             }
         }
-        let told: String = seen.iter().filter_map(OpenNotification::closed).collect();
-        ((!told.is_empty()).then_some(told), closes)
+        let reply: String = seen.iter().filter_map(OpenNotification::closed).collect();
+        ((!reply.is_empty()).then_some(reply), closes)
     }
 
     /// Handles the outcome of a question. Returns `None` if its notification is not open any more.
@@ -193,8 +197,8 @@ impl OpenNotifications {
         };
         let open = self.open.remove(at);
         let pressed = button.map(|number| pressed99(&open.id, Some(number)));
-        let told: String = pressed.into_iter().chain(open.closed()).collect();
-        (!told.is_empty()).then_some(NotificationReply::Program(told))
+        let reply: String = pressed.into_iter().chain(open.closed()).collect();
+        (!reply.is_empty()).then_some(NotificationReply::Program(reply))
     }
 }
 
@@ -265,7 +269,7 @@ mod tests {
         scanner: Scanner,
         open: OpenNotifications,
         asked: Vec<NewQuestion>,
-        told: usize,
+        reported: usize,
         withdrawn: usize,
         closed: Vec<QuestionNumber>,
     }
@@ -278,19 +282,19 @@ mod tests {
         }
 
         fn write(&mut self, sequences: &[&str]) {
-            let Self { scanner, open, asked, told, withdrawn, closed } = self;
+            let Self { scanner, open, asked, reported, withdrawn, closed } = self;
             for sequence in sequences {
                 scanner.feed(format!("\x1b]99;{sequence}\x1b\\").as_bytes(), |event| match &event.kind {
                     TerminalEventKind::Notification(notification) => {
                         let added = open.add(notification, json!({ "body": notification.title }), true);
                         assert!(added.question.is_none() || added.report.is_none());
-                        *told += usize::from(added.report.is_some());
+                        *reported += usize::from(added.report.is_some());
                         asked.extend(added.question);
                         closed.extend(added.closes);
                     }
                     TerminalEventKind::Close { id } => match open.remove(id) {
-                        Some(Withdrawn::Question(number)) => closed.push(number),
-                        Some(Withdrawn::Notification) => *withdrawn += 1,
+                        Some(WithdrawnNotification::Question(number)) => closed.push(number),
+                        Some(WithdrawnNotification::Notification) => *withdrawn += 1,
                         None => {}
                     },
                     _ => {}
@@ -358,10 +362,10 @@ mod tests {
             options: vec!["Again".to_owned(), "Leave it".to_owned()],
             replaces: None,
         };
-        assert_eq!((&program.asked[..], program.told), (&[expect][..], 0));
+        assert_eq!((&program.asked[..], program.reported), (&[expect][..], 0));
         assert_eq!(program.handle_outcome(1, &QuestionOutcome::Asked), None);
-        let told = Some(program_hears("\x1b]99;i=b;2\x1b\\\x1b]99;i=b:p=close;\x1b\\"));
-        assert_eq!(program.choose(1, "Leave it"), told);
+        let reply = Some(program_hears("\x1b]99;i=b;2\x1b\\\x1b]99;i=b:p=close;\x1b\\"));
+        assert_eq!(program.choose(1, "Leave it"), reply);
         assert_eq!((program.choose(1, "Leave it"), program.open.ids()), (None, Vec::new()));
     }
 
@@ -390,7 +394,7 @@ mod tests {
         let mut program = Program::new(&BUILD);
         program.handle_outcome(1, &QuestionOutcome::Asked);
         program.write(&BUILD);
-        assert_eq!((program.asked.len(), program.closed.len(), program.told), (1, 0, 0));
+        assert_eq!((program.asked.len(), program.closed.len(), program.reported), (1, 0, 0));
         program.open.see_all();
         program.write(&BUILD);
         assert_eq!(
@@ -421,15 +425,15 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_asked_is_told() {
+    fn questions_that_cannot_be_asked_are_reported() {
         let mut program = Program::new(&BUILD);
         assert_eq!(
             program.handle_outcome(1, &QuestionOutcome::NotAsked),
             Some(NotificationReply::Hub(json!({ "body": "Build" })))
         );
         assert_eq!(program.handle_outcome(1, &QuestionOutcome::NotAsked), None);
-        let (told, closes) = program.open.see_all();
-        assert_eq!((told.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
+        let (reply, closes) = program.open.see_all();
+        assert_eq!((reply.as_deref(), closes), (Some("\x1b]99;i=b:p=close;\x1b\\"), Vec::new()));
         // Without an id, without a request for reports, and without a label.
         let buttons = |metadata: &str, labels: &str| {
             Program::new(&[&format!("{metadata}:d=0;x"), &format!("{metadata}:p=buttons;{labels}")])
@@ -437,7 +441,7 @@ mod tests {
         for program in
             [buttons("a=report", "Yes"), buttons("i=1", "Yes"), buttons("i=1:a=report", " \u{2028}\u{200b}")]
         {
-            assert_eq!((program.asked.len(), program.told > 0), (0, true));
+            assert_eq!((program.asked.len(), program.reported > 0), (0, true));
         }
     }
 

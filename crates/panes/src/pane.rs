@@ -16,7 +16,7 @@ use crate::effect::{QuestionNumber, QuestionOutcome};
 use crate::emulator::{Emulator, EmulatorEvent, Size};
 use crate::layout::PaneId;
 use crate::link_rule::reported_directory;
-use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, Withdrawn};
+use crate::open_notifications::{NewQuestion, NotificationReply, OpenNotifications, WithdrawnNotification};
 
 /// The lines of scrollback.
 const HISTORY: usize = 5000;
@@ -210,8 +210,8 @@ impl Pane {
         match event {
             TerminalEventKind::Close { id } => {
                 events.extend(self.notifications.remove(id).map(|removed| match removed {
-                    Withdrawn::Question(number) => PaneEvent::CloseQuestion(number),
-                    Withdrawn::Notification => {
+                    WithdrawnNotification::Question(number) => PaneEvent::CloseQuestion(number),
+                    WithdrawnNotification::Notification => {
                         PaneEvent::Report(json!({ "id": id.as_str(), "withdrawn": true }))
                     }
                 }));
@@ -289,9 +289,9 @@ impl Pane {
         if !was_lit || ring.is_lit {
             return Vec::new();
         }
-        let (told, closed) = self.notifications.see_all();
-        let told = told.map(|text| PaneEvent::Reply(text.into_bytes()));
-        told.into_iter().chain(closed.into_iter().map(PaneEvent::CloseQuestion)).collect()
+        let (reply, closed) = self.notifications.see_all();
+        let reply = reply.map(|text| PaneEvent::Reply(text.into_bytes()));
+        reply.into_iter().chain(closed.into_iter().map(PaneEvent::CloseQuestion)).collect()
     }
 
     /// Handles the outcome of its program's question. Returns an event.
@@ -312,8 +312,8 @@ impl Pane {
         match event {
             PaneEvent::Report(_) | PaneEvent::CloseQuestion(_) => vec![event],
             PaneEvent::Ask(question) => {
-                let told = self.question_outcome(question.number, &QuestionOutcome::NotAsked);
-                told.into_iter().chain(question.replaces.map(PaneEvent::CloseQuestion)).collect()
+                let events = self.question_outcome(question.number, &QuestionOutcome::NotAsked);
+                events.into_iter().chain(question.replaces.map(PaneEvent::CloseQuestion)).collect()
             }
             _ => Vec::new(),
         }
@@ -363,17 +363,17 @@ impl Pane {
 
     /// Returns the description of the pane for the hub.
     pub(crate) fn described(&self, workspace: &str, place: &str, parent: Option<&str>) -> Value {
-        let mut told = json!({
+        let mut surface = json!({
             "surface_id": self.surface(), "workspace_id": workspace, "tty": self.tty, "place": place,
         });
         let title = self.title();
         if !title.is_empty() {
-            told["title"] = json!(title);
+            surface["title"] = json!(title);
         }
         if let Some(parent) = parent {
-            told["parent"] = json!(parent);
+            surface["parent"] = json!(parent);
         }
-        told
+        surface
     }
 }
 

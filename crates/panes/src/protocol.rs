@@ -43,7 +43,7 @@ pub enum FrameKind {
     /// To a client: the answer to a command.
     Answer,
     /// To a client: the view of its window, which the client keeps for the next server.
-    Shown,
+    View,
 }
 
 const KINDS: [(FrameKind, u8); 12] = [
@@ -58,7 +58,7 @@ const KINDS: [(FrameKind, u8); 12] = [
     (FrameKind::Inbox, 67),
     (FrameKind::Bye, 68),
     (FrameKind::Answer, 69),
-    (FrameKind::Shown, 70),
+    (FrameKind::View, 70),
 ];
 
 /// A frame.
@@ -107,7 +107,7 @@ pub fn rewrite_frame(frame: &Frame) -> io::Result<Frame> {
         FrameKind::Welcome => rewrite::<Welcome>(frame),
         FrameKind::Bye => rewrite::<Bye>(frame),
         FrameKind::Answer => rewrite::<Answer>(frame),
-        FrameKind::Shown => rewrite::<WindowShown>(frame),
+        FrameKind::View => rewrite::<WindowView>(frame),
         FrameKind::Input
         | FrameKind::TerminalBack
         | FrameKind::Leaving
@@ -179,14 +179,14 @@ pub(crate) struct TerminalFacts {
     /// The settings before the client made the terminal raw.
     #[serde(default)]
     pub(crate) line_settings: Option<LineSettings>,
-    /// The view of its window under the last server: [`WindowShown`], or the form of another version.
+    /// The view of its window under the last server: [`WindowView`], or the form of another version.
     #[serde(default)]
     pub(crate) shown: Option<Value>,
 }
 
 /// The view of a window. The client keeps it and sends it to the next server, because a server that is killed can save nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WindowShown {
+pub(crate) struct WindowView {
     pub(crate) workspace: String,
     pub(crate) has_sidebar: bool,
 }
@@ -268,7 +268,7 @@ pub enum Answer {
         is_shown: bool,
     },
     /// All panes.
-    Panes(Vec<PaneListed>),
+    Panes(Vec<PaneEntry>),
     /// The processes whose windows show panes.
     Windows {
         /// The server, which holds the terminals of all panes.
@@ -290,7 +290,7 @@ pub enum Answer {
 
 /// A pane in a list.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PaneListed {
+pub struct PaneEntry {
     /// The surface of the pane.
     pub surface: String,
     /// The name of its workspace.
@@ -357,7 +357,7 @@ mod tests {
         assert_eq!(earlier.shown, None);
         let sent = sent.replace("null}", r#"null,"shown":{"tab":3}}"#);
         let later: TerminalFacts = serde_json::from_str(&sent).unwrap();
-        assert!(later.shown.is_some_and(|shown| serde_json::from_value::<WindowShown>(shown).is_err()));
+        assert!(later.shown.is_some_and(|shown| serde_json::from_value::<WindowView>(shown).is_err()));
     }
 
     proptest! {

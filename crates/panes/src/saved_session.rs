@@ -39,7 +39,7 @@ pub(crate) struct SavedSession {
 
 /// The part that the files of all versions have in common.
 #[derive(Deserialize)]
-struct Versioned {
+struct FileVersion {
     version: u32,
 }
 
@@ -89,7 +89,7 @@ impl SavedSession {
             Err(error) => return Err(error),
         };
         // A newer version may have changed everything else.
-        let Versioned { version } = serde_json::from_slice(&bytes)?;
+        let FileVersion { version } = serde_json::from_slice(&bytes)?;
         if version > VERSION {
             return Err(io::Error::new(io::ErrorKind::Unsupported, "it is of a newer Ringer"));
         }

@@ -227,10 +227,10 @@ impl State {
     pub(crate) fn start_failed(&mut self, pane: &PaneId, why: &str) -> Vec<Effect> {
         let Some(own) = self.panes.get_mut(pane) else { return Vec::new() };
         own.failure = Some(why.to_owned());
-        let told = error_report(pane, &own.label(), why);
+        let report = error_report(pane, &own.label(), why);
         // The hub has to know the pane before the report.
         let mut effects = self.finish(Vec::new());
-        effects.push(told);
+        effects.push(report);
         effects
     }
 
@@ -313,7 +313,7 @@ impl State {
         }
         self.end_stale_modes();
         self.keep_sidebars();
-        effects.extend(self.tell_focus());
+        effects.extend(self.report_focus());
         effects.extend(self.update_facts());
         effects
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::actions::{HelpPage, PaneKeys};
 use crate::layout::{Area, GrabbedBorder, PaneId};
-use crate::protocol::WindowShown;
+use crate::protocol::WindowView;
 
 /// The columns of the sidebar, including the line at its right.
 pub(crate) const SIDEBAR: u16 = 16;
@@ -57,7 +57,7 @@ pub(crate) struct ClientFacts {
     pub(crate) environment: Vec<(OsString, OsString)>,
     pub(crate) directory: PathBuf,
     /// The view of its window under an earlier server.
-    pub(crate) shown: Option<WindowShown>,
+    pub(crate) shown: Option<WindowView>,
 }
 
 /// The view of one client, and the state of the person's input there.
@@ -118,14 +118,14 @@ impl View {
         }
     }
 
-    /// Returns true if the view is the one that its client was told.
-    pub(crate) fn is_as_told(&self, told: &WindowShown) -> bool {
-        self.workspace == told.workspace && self.has_sidebar == told.has_sidebar
+    /// Returns true if the view is the one that its client was other.
+    pub(crate) fn matches(&self, other: &WindowView) -> bool {
+        self.workspace == other.workspace && self.has_sidebar == other.has_sidebar
     }
 
     /// The view that the client will report to the next server.
-    pub(crate) fn shown(&self) -> WindowShown {
-        WindowShown { workspace: self.workspace.clone(), has_sidebar: self.has_sidebar }
+    pub(crate) fn shown(&self) -> WindowView {
+        WindowView { workspace: self.workspace.clone(), has_sidebar: self.has_sidebar }
     }
 
     pub(crate) fn shows_sidebar(&self) -> bool {

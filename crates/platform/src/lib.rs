@@ -17,7 +17,6 @@
 #![deny(unsafe_code)]
 
 mod byte_queue;
-mod child;
 #[cfg(target_os = "linux")]
 mod directory_changes;
 mod files;
@@ -26,10 +25,8 @@ pub mod owned;
 mod program;
 mod socket;
 mod terminal;
-mod text;
 
 pub use byte_queue::ByteQueue;
-pub use child::{Change, Child, Ending, die_by, pty_error};
 #[cfg(target_os = "linux")]
 pub use directory_changes::DirectoryChanges;
 pub use files::{
@@ -37,7 +34,9 @@ pub use files::{
     sync_directory, with_first_open_files,
 };
 pub use memory::{release_clean_pages, share_one_heap};
-pub use program::{find_own_program, find_program, is_program, path_variable, variable};
+pub use program::{find_own_program, find_program, hex, is_program, path_variable, shell_word, variable};
 pub use socket::{FIRST_FRAME_WITHIN, clear_wakes, peer_pid, peer_uid, wake, wake_pair};
-pub use terminal::{ForegroundCheck, stop_this_process, try_lock_terminal, unlock_terminal};
-pub use text::{hex, shell_word};
+pub use terminal::{
+    Change, Child, Ending, ForegroundCheck, die_by, pty_error, stop_this_process, try_lock_terminal,
+    unlock_terminal,
+};

@@ -1,5 +1,5 @@
-//! Programs on a search path, and environment variables. An empty variable counts as unset, as in the XDG Base Directory
-//! specification.
+//! Programs on a search path, environment variables, words for a shell, and hex digits. An empty variable counts as unset, as in
+//! the XDG Base Directory specification.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, ErrorKind};
@@ -42,6 +42,26 @@ pub fn path_variable(name: &str) -> Option<PathBuf> {
     variable(name).map(PathBuf::from)
 }
 
+/// Quotes a text so that a shell reads it as one word.
+///
+/// ```
+/// assert_eq!(ringer_platform::shell_word("/usr/bin/ringer"), "/usr/bin/ringer");
+/// assert_eq!(ringer_platform::shell_word("it's"), r"'it'\''s'");
+/// ```
+pub fn shell_word(text: &str) -> String {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@,".contains(&byte);
+    if !text.is_empty() && text.bytes().all(is_plain) {
+        text.to_owned()
+    } else {
+        format!("'{}'", text.replace('\'', r"'\''"))
+    }
+}
+
+/// Returns bytes as lowercase hex digits.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::OsStr;
@@ -49,7 +69,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
-    use super::{find_own_program, find_program, path_variable, variable};
+    use crate::program::{find_own_program, find_program, hex, path_variable, variable};
 
     #[test]
     fn only_absolute_directories_are_searched() {
@@ -81,5 +101,11 @@ mod tests {
     fn a_variable_that_is_not_set_has_no_value() {
         assert!(variable("PATH").is_some() && path_variable("PATH").is_some());
         assert_eq!(variable("RINGER_TEST_NEVER_SET"), None);
+    }
+
+    #[test]
+    fn every_byte_has_two_digits() {
+        assert_eq!(hex(&[0x00, 0x0a, 0xff]), "000aff");
+        assert_eq!(hex(&[]), "");
     }
 }

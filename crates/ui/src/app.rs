@@ -13,8 +13,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 
-use crate::backend::{Backend, Request, Response};
-use crate::data::Data;
+use crate::backend::{Backend, Data, Request, Response};
 use crate::draw::{Header, draw};
 use crate::inbox::{Effect, Inbox};
 use crate::input::InputParser;

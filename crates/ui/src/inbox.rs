@@ -6,14 +6,11 @@ use crossterm::event::{
 use ringer_core::toast::Colour;
 use ringer_term::sanitise_line;
 
-use crate::backend::{Request, Response};
+use crate::backend::{Data, FooterToast, Request, Response};
 use crate::columns::width;
-use crate::data::{Data, FooterToast};
-use crate::dialog::{Dialog, DialogEffect};
-use crate::dialog_layout::DialogRoom;
+use crate::dialog::{Dialog, DialogEffect, DialogRoom};
 use crate::keys::{Action, KeyMap, KeyPress};
-use crate::row_action::{RowEffect, row_effect};
-use crate::row_list::{RowList, row_at};
+use crate::row_list::{RowEffect, RowList, row_at, row_effect};
 use crate::rows::next_age_change_in;
 use crate::text_input::TextInput;
 use crate::view::{AgentView, Pager, View};

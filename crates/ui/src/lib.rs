@@ -19,14 +19,11 @@
 mod app;
 mod backend;
 pub mod columns;
-mod data;
 mod dialog;
-mod dialog_layout;
 mod draw;
 mod inbox;
 mod input;
 mod keys;
-mod row_action;
 mod row_list;
 mod rows;
 mod terminal;
@@ -35,8 +32,10 @@ mod theme;
 mod view;
 
 pub use app::{Settings, run};
-pub use backend::{Backend, ProgramAnswer, ProgramQuestion, PromptDetails, Request, Response};
-pub use data::{Agent, Data, FooterToast, Notification};
+pub use backend::{
+    Agent, Backend, Data, FooterToast, Notification, ProgramAnswer, ProgramQuestion, PromptDetails, Request,
+    Response,
+};
 pub use inbox::{Effect, Inbox};
 pub use input::{Input, InputParser, MAX_PASTE};
 pub use keys::{Action, InvalidKey, KEY_EXAMPLES, KeyMap, KeyPress};

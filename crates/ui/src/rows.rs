@@ -4,8 +4,8 @@ use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 use ringer_term::sanitise_line;
 
+use crate::backend::{Agent, Data, Notification};
 use crate::columns::{cut_end, cut_front, cut_middle, width};
-use crate::data::{Agent, Data, Notification};
 use crate::theme::{Sign, sign_of_kind, sign_of_state};
 
 /// The sections of the inbox, from top to bottom.
@@ -310,8 +310,6 @@ pub(crate) fn next_age_change_in(milliseconds: i64) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use ringer_core::message::ShownKind;
-
     use super::*;
 
     #[test]

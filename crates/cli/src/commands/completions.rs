@@ -83,9 +83,9 @@ pub(crate) fn complete(arguments: &CompleteArgs, mut command: Command) -> Outcom
     let words: Vec<String> = arguments.words.iter().map(|word| word.to_string_lossy().into_owned()).collect();
     let (typed, before) = words.split_last().map_or(("", &[][..]), |(typed, before)| (typed, before));
     let candidates = match expected(&command, before, typed) {
-        Expected::Path => return Err(Failure::reported(Exit::Broken)),
-        Expected::Words(candidates) => candidates,
-        Expected::Value(value) => value.candidates(),
+        ExpectedWord::Path => return Err(Failure::reported(Exit::Broken)),
+        ExpectedWord::Words(candidates) => candidates,
+        ExpectedWord::Value(value) => value.candidates(),
     };
     let lines = candidates.iter().filter(|candidate| candidate.text.starts_with(typed)).map(|candidate| {
         let help = sanitise_line(candidate.help.lines().next().unwrap_or_default());
@@ -96,7 +96,7 @@ pub(crate) fn complete(arguments: &CompleteArgs, mut command: Command) -> Outcom
 }
 
 #[derive(Debug, PartialEq)]
-enum Expected {
+enum ExpectedWord {
     Words(Vec<Candidate>),
     /// A value that is read from the journal.
     Value(ValueKind),
@@ -128,7 +128,7 @@ impl Candidate {
 }
 
 /// Returns the candidates after the words `before`, for a word of which `typed` is the beginning.
-fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
+fn expected(root: &Command, before: &[String], typed: &str) -> ExpectedWord {
     let mut command = root;
     let mut positional = 1;
     let mut waiting: Option<&Arg> = None;
@@ -153,7 +153,7 @@ fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
         return values(command, option);
     }
     if typed.starts_with('-') && !options_ended {
-        return Expected::Words(options(command));
+        return ExpectedWord::Words(options(command));
     }
     let arguments: Vec<&Arg> = command.get_positionals().collect();
     let takes_more = |argument: &&&Arg| argument.get_num_args().is_some_and(|range| range.max_values() > 1);
@@ -163,8 +163,8 @@ fn expected(root: &Command, before: &[String], typed: &str) -> Expected {
         .or_else(|| arguments.last().filter(takes_more));
     match argument {
         Some(argument) => values(command, argument),
-        None if positional == 1 => Expected::Words(subcommands(command)),
-        None => Expected::Words(Vec::new()),
+        None if positional == 1 => ExpectedWord::Words(subcommands(command)),
+        None => ExpectedWord::Words(Vec::new()),
     }
 }
 
@@ -192,14 +192,14 @@ fn help(text: Option<&clap::builder::StyledStr>) -> String {
 }
 
 /// Returns the candidates for an argument, by the value name that help shows.
-fn values(command: &Command, argument: &Arg) -> Expected {
+fn values(command: &Command, argument: &Arg) -> ExpectedWord {
     if matches!(argument.get_value_hint(), ValueHint::AnyPath | ValueHint::FilePath | ValueHint::DirPath) {
-        return Expected::Path;
+        return ExpectedWord::Path;
     }
     let possible = argument.get_possible_values();
     if !possible.is_empty() {
         let words = possible.iter().filter(|value| !value.is_hide_set());
-        return Expected::Words(
+        return ExpectedWord::Words(
             words.map(|value| Candidate::new(value.get_name(), help(value.get_help()))).collect(),
         );
     }
@@ -207,18 +207,18 @@ fn values(command: &Command, argument: &Arg) -> Expected {
     match (command.get_name(), name, argument.is_positional()) {
         ("setup", Some("AGENT"), true) => {
             let clients = Client::ALL.iter();
-            Expected::Words(
+            ExpectedWord::Words(
                 clients.map(|client| Candidate::new(client.as_str(), client.display_name())).collect(),
             )
         }
-        ("answer" | "acknowledge", Some("ID"), true) => Expected::Value(ValueKind::Prompt),
-        (_, Some("ID" | "IDS"), true) => Expected::Value(ValueKind::Notification),
-        (_, Some("AGENT"), _) => Expected::Value(ValueKind::Agent),
-        (_, Some("WHO"), _) => Expected::Value(ValueKind::Recipient),
+        ("answer" | "acknowledge", Some("ID"), true) => ExpectedWord::Value(ValueKind::Prompt),
+        (_, Some("ID" | "IDS"), true) => ExpectedWord::Value(ValueKind::Notification),
+        (_, Some("AGENT"), _) => ExpectedWord::Value(ValueKind::Agent),
+        (_, Some("WHO"), _) => ExpectedWord::Value(ValueKind::Recipient),
         (_, Some("KIND"), _) => {
-            Expected::Words(ShownKind::all().map(|kind| Candidate::new(kind.as_str(), "")).collect())
+            ExpectedWord::Words(ShownKind::all().map(|kind| Candidate::new(kind.as_str(), "")).collect())
         }
-        _ => Expected::Words(Vec::new()),
+        _ => ExpectedWord::Words(Vec::new()),
     }
 }
 
@@ -252,10 +252,10 @@ fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
     };
     let candidate = |record: &Record| {
         let title = record.title.as_deref().filter(|title| !title.is_empty());
-        let said: Vec<&str> = title.into_iter().chain([&*record.body]).collect();
-        let said = sanitise_line(&said.join(": "));
+        let text: Vec<&str> = title.into_iter().chain([&*record.body]).collect();
+        let text = sanitise_line(&text.join(": "));
         let short_id = list.short_id(&record.id).unwrap_or_default();
-        Candidate::new(short_id, said.chars().take(MAX_HELP).collect::<String>())
+        Candidate::new(short_id, text.chars().take(MAX_HELP).collect::<String>())
     };
     let local = list.newest().filter(|record| record.machine.is_none() && is_wanted(record));
     let elsewhere = list.newest_elsewhere().filter(is_wanted);
@@ -304,7 +304,7 @@ mod tests {
     use crate::commands::Ringer;
 
     #[track_caller]
-    fn check(line: &str, expected_here: &Expected) {
+    fn check(line: &str, expected_here: &ExpectedWord) {
         let mut command = Ringer::command();
         command.build();
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
@@ -318,7 +318,7 @@ mod tests {
         command.build();
         let mut words: Vec<String> = line.split(' ').map(str::to_owned).collect();
         let typed = words.pop().unwrap();
-        let Expected::Words(found) = expected(&command, &words, &typed) else { panic!("{line}") };
+        let ExpectedWord::Words(found) = expected(&command, &words, &typed) else { panic!("{line}") };
         let found: Vec<&str> = found.iter().map(|candidate| candidate.text.as_str()).collect();
         assert!(offered.iter().all(|word| found.contains(word)), "{line}: {found:?}");
         assert_eq!(found.is_empty(), offered.is_empty(), "{line}: {found:?}");
@@ -337,19 +337,19 @@ mod tests {
             "why ",
             "snooze ",
         ] {
-            check(line, &Expected::Value(ValueKind::Notification));
+            check(line, &ExpectedWord::Value(ValueKind::Notification));
         }
-        check("answer ", &Expected::Value(ValueKind::Prompt));
-        check("acknowledge ", &Expected::Value(ValueKind::Prompt));
-        check("mute ", &Expected::Value(ValueKind::Agent));
-        check("mute --off ", &Expected::Value(ValueKind::Agent));
-        check("show ", &Expected::Value(ValueKind::Agent));
-        check("show -v ", &Expected::Value(ValueKind::Agent));
-        check("why --agent ", &Expected::Value(ValueKind::Agent));
-        check("notify --to ", &Expected::Value(ValueKind::Recipient));
-        check("notify hello --to = l", &Expected::Value(ValueKind::Recipient));
-        check("term scan ", &Expected::Path);
-        check("man ", &Expected::Path);
+        check("answer ", &ExpectedWord::Value(ValueKind::Prompt));
+        check("acknowledge ", &ExpectedWord::Value(ValueKind::Prompt));
+        check("mute ", &ExpectedWord::Value(ValueKind::Agent));
+        check("mute --off ", &ExpectedWord::Value(ValueKind::Agent));
+        check("show ", &ExpectedWord::Value(ValueKind::Agent));
+        check("show -v ", &ExpectedWord::Value(ValueKind::Agent));
+        check("why --agent ", &ExpectedWord::Value(ValueKind::Agent));
+        check("notify --to ", &ExpectedWord::Value(ValueKind::Recipient));
+        check("notify hello --to = l", &ExpectedWord::Value(ValueKind::Recipient));
+        check("term scan ", &ExpectedWord::Path);
+        check("man ", &ExpectedWord::Path);
         offers("", &["notify", "setup", "uninstall", "help"]);
         offers("hub ", &["start", "stop", "status"]);
         offers("help ", &["notify", "hub"]);

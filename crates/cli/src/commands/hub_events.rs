@@ -1,4 +1,4 @@
-//! `ringer watch`, `toast` and `observe`: the hub's events, its toasts, and the observations that it is told.
+//! `ringer watch`, `toast` and `observe`: the hub's events, its toasts, and observations for its sources.
 
 use std::time::Duration;
 

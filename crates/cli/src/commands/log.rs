@@ -77,7 +77,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     };
     let printed = print_all(&mut journal, &filter, arguments.json, &clock)?;
     context::warn_if_repaired(&journal);
-    let Printed::All(last) = printed else { return Ok(()) };
+    let PrintResult::Complete(last) = printed else { return Ok(()) };
     if !arguments.follow {
         return Ok(());
     }
@@ -90,23 +90,28 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
 }
 
-enum Printed {
+enum PrintResult {
     /// Everything was printed; with the last message, if there was one.
-    All(Option<Box<Message>>),
+    Complete(Option<Box<Message>>),
     /// The reader of standard output has gone.
-    Part,
+    ReaderGone,
 }
 
-fn print_all(journal: &mut Journal, filter: &Filter, json: bool, clock: &Clock) -> Result<Printed, Failure> {
+fn print_all(
+    journal: &mut Journal,
+    filter: &Filter,
+    json: bool,
+    clock: &Clock,
+) -> Result<PrintResult, Failure> {
     let mut last: Option<Message> = None;
     loop {
         let seq = last.as_ref().map_or(0, |last| last.seq);
         let mut messages = journal.matching_after(filter, seq, PAGE)?;
         if messages.is_empty() {
-            return Ok(Printed::All(last.map(Box::new)));
+            return Ok(PrintResult::Complete(last.map(Box::new)));
         }
         if !print_page(&messages, json, clock)? {
-            return Ok(Printed::Part);
+            return Ok(PrintResult::ReaderGone);
         }
         last = messages.pop();
     }

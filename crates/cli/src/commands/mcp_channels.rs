@@ -14,18 +14,21 @@ use crate::output::{count, print_json, print_line};
 use crate::{context, guard};
 
 /// A server in the settings, with its status from the hub.
-pub(super) struct SetChannel {
+pub(super) struct ConfiguredChannel {
     pub(super) name: String,
     pub(super) to: String,
     pub(super) status: Option<ChannelStatus>,
 }
 
 /// Returns every server in the settings with its status, and the status of all channels.
-pub(super) fn set_channels(home: &Home, config: &Config) -> (Vec<SetChannel>, Option<ChannelsStatus>) {
+pub(super) fn configured_channels(
+    home: &Home,
+    config: &Config,
+) -> (Vec<ConfiguredChannel>, Option<ChannelsStatus>) {
     let status = ChannelsStatus::read(home);
     let find = |name: &str| status.iter().flat_map(|status| &status.servers).find(|own| own.name == name);
     let entries = config.channel_servers.iter();
-    let set = entries.map(|entry| SetChannel {
+    let set = entries.map(|entry| ConfiguredChannel {
         name: entry.name.clone(),
         to: entry.to.clone(),
         status: find(&entry.name).cloned(),
@@ -40,7 +43,7 @@ pub(super) fn show_status(as_json: bool) -> Outcome {
         Some((_, Ok(config))) => config,
         Some((path, Err(errors))) => return config::report_and_fail(&path, errors),
     };
-    let (set, status) = set_channels(&home, &config);
+    let (set, status) = configured_channels(&home, &config);
     let waiting = status.as_ref().map(|status| status.waiting.clone()).unwrap_or_default();
     if as_json {
         let servers: Vec<Value> = set.iter().map(server_json).collect();
@@ -76,7 +79,7 @@ pub(super) fn show_status(as_json: bool) -> Outcome {
 }
 
 /// Describes the state of a server, without a fix.
-pub(super) fn state_text(channel: &SetChannel, config: &Config) -> String {
+pub(super) fn state_text(channel: &ConfiguredChannel, config: &Config) -> String {
     let Some(status) = &channel.status else {
         let off = "refused at gate 2: MCP channels are switched off";
         let text = if config.channels.enabled { "not connected: the hub is not running" } else { off };
@@ -103,7 +106,7 @@ pub(super) fn state_text(channel: &SetChannel, config: &Config) -> String {
     state + &counts.into_iter().flatten().collect::<String>()
 }
 
-fn server_json(channel: &SetChannel) -> Value {
+fn server_json(channel: &ConfiguredChannel) -> Value {
     match &channel.status {
         Some(status) => json!(status),
         None => json!({ "name": channel.name, "to": channel.to, "state": null }),

@@ -114,7 +114,7 @@ pub(crate) struct Notice<'a> {
 
 /// A message that is stored in the journal or in the drop box.
 #[derive(Debug)]
-pub(crate) struct Sent {
+pub(crate) struct SentMessage {
     pub(crate) id: MessageId,
     pub(crate) scope: Scope,
     /// Warnings for the sender, one line each.
@@ -124,23 +124,23 @@ pub(crate) struct Sent {
 }
 
 /// Stores a message and wakes its recipients, starting a hub if necessary.
-pub(crate) fn send(notice: &Notice<'_>) -> Result<Sent, Failure> {
+pub(crate) fn send(notice: &Notice<'_>) -> Result<SentMessage, Failure> {
     if let Some(drop_box) = sandbox::drop_box()?
         && let Some(sent) = send_from_sandbox(&drop_box, notice)?
     {
         return Ok(sent);
     }
-    let Addressed { recipient, warning, journal } = recipient(notice.to)?;
+    let ResolvedRecipient { recipient, warning, journal } = recipient(notice.to)?;
     let request = request(notice, recipient)?;
     let mut warnings: Vec<String> = warning.into_iter().collect();
     let mut journal = journal.map_or_else(context::journal, Ok)?;
     journal.append_request(&request)?;
     warnings.extend(hub_client::start_unless_woken(&journal));
-    Ok(Sent { id: request.id, scope: request.draft.scope, warnings, queued: false })
+    Ok(SentMessage { id: request.id, scope: request.draft.scope, warnings, queued: false })
 }
 
 /// Leaves a message in the drop box. Returns `None` if the sandbox forbids even that.
-fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<Sent>, Failure> {
+fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<SentMessage>, Failure> {
     let text = |text: Option<&str>| text.map(str::to_owned);
     let request = ClaimRequest::Notify(ClaimedNotice {
         body: notice.body.to_owned(),
@@ -161,7 +161,7 @@ fn send_from_sandbox(drop_box: &DropBox, notice: &Notice<'_>) -> Result<Option<S
     let warning =
         (!unused.is_empty()).then(|| format!("warning: not used in a sandbox: {}", unused.join(", ")));
     let warnings = warning.into_iter().chain([sandbox::QUEUED.to_owned()]).collect();
-    Ok(Some(Sent { id: claim.id(), scope: claim.scope, warnings, queued: true }))
+    Ok(Some(SentMessage { id: claim.id(), scope: claim.scope, warnings, queued: true }))
 }
 
 /// Builds the journal entry of a message.
@@ -209,7 +209,7 @@ fn sent_source(source: &str, kind: ShownKind, recipient: &Recipient) -> Result<S
     Ok(source.to_owned())
 }
 
-struct Addressed {
+struct ResolvedRecipient {
     recipient: Recipient,
     /// A warning about the recipient.
     warning: Option<String>,
@@ -218,10 +218,10 @@ struct Addressed {
 }
 
 /// Resolves the recipient. An agent that the journal does not know may still start: its message waits, and there is a warning.
-fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
+fn recipient(to: Option<&str>) -> Result<ResolvedRecipient, Failure> {
     let recipient = to.map_or(Ok(Recipient::Default), Recipient::parse)?;
     let Some(agent) = recipient.agent() else {
-        return Ok(Addressed { recipient, warning: None, journal: None });
+        return Ok(ResolvedRecipient { recipient, warning: None, journal: None });
     };
     let mut journal = context::journal()?;
     // A worker has no inbox of its own.
@@ -238,7 +238,7 @@ fn recipient(to: Option<&str>) -> Result<Addressed, Failure> {
             (recipient, Some(warning))
         }
     };
-    Ok(Addressed { recipient, warning, journal: Some(journal) })
+    Ok(ResolvedRecipient { recipient, warning, journal: Some(journal) })
 }
 
 /// Returns true if a name belongs to an agent on another machine, `worker-1@box`. Only such a name makes reading the settings

@@ -91,11 +91,11 @@ fn none(all: bool) -> &'static str {
     if all { "No questions." } else { "No open questions." }
 }
 
-fn read(all: bool, here: bool) -> Result<(Vec<Question>, Asked), Failure> {
+fn read(all: bool, here: bool) -> Result<(Vec<Question>, QuestionNotifications), Failure> {
     let scope = here.then(|| context::scope(context::repository().as_ref()));
     let Some(mut journal) = context::existing_journal()? else { return Ok(Default::default()) };
     let mut questions = journal.questions(scope.as_ref(), all)?;
-    let mut asked = Asked::read(&mut journal)?;
+    let mut asked = QuestionNotifications::read(&mut journal)?;
     let elsewhere = asked.elsewhere(&mut journal)?;
     questions.extend(
         elsewhere.into_iter().filter(|question| scope.as_ref().is_none_or(|scope| question.scope == *scope)),
@@ -105,7 +105,7 @@ fn read(all: bool, here: bool) -> Result<(Vec<Question>, Asked), Failure> {
     Ok((questions, asked))
 }
 
-fn table(questions: &[Question], asked: &Asked, style: Style) -> String {
+fn table(questions: &[Question], asked: &QuestionNotifications, style: Style) -> String {
     let clock = Clock::local();
     let rows: Vec<Value> = questions.iter().map(|question| row(question, asked, &clock)).collect();
     format_rows(&Row::all(&rows), false, style)
@@ -113,12 +113,12 @@ fn table(questions: &[Question], asked: &Asked, style: Style) -> String {
 
 /// The notifications of questions.
 #[derive(Debug, Default)]
-struct Asked {
+struct QuestionNotifications {
     notifications: NotificationStore,
     messages: HashMap<QuestionId, MessageId>,
 }
 
-impl Asked {
+impl QuestionNotifications {
     fn read(journal: &mut Journal) -> Result<Self, Failure> {
         let notifications = notifications::read()?;
         Ok(Self { notifications, messages: journal.question_messages(true)?.into_iter().collect() })
@@ -183,7 +183,7 @@ fn view<'a>(
 }
 
 /// Builds a row of the table, in the form of a notification.
-fn row(question: &Question, asked: &Asked, clock: &Clock) -> Value {
+fn row(question: &Question, asked: &QuestionNotifications, clock: &Clock) -> Value {
     let (kind, answer) = match (question.answered_ms, &question.answer) {
         (None, _) => (ShownKind::Question.as_str(), String::new()),
         (Some(_), None) => ("closed", String::new()),

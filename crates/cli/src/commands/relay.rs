@@ -117,7 +117,7 @@ fn machine_json(relay: &RelayEntry) -> Value {
 }
 
 /// A configured machine, with its status from the hub.
-pub(crate) struct SetMachine {
+pub(crate) struct ConfiguredMachine {
     pub(crate) name: String,
     pub(crate) status: Option<LinkStatus>,
     /// Messages from here that the machine has not stored yet.
@@ -127,7 +127,10 @@ pub(crate) struct SetMachine {
 }
 
 /// Returns every configured machine. The second value is true if a hub runs.
-pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<SetMachine>, bool), Failure> {
+pub(crate) fn configured_machines(
+    home: &Home,
+    relays: &[RelayEntry],
+) -> Result<(Vec<ConfiguredMachine>, bool), Failure> {
     let running = RelayStatus::read(home);
     let last = running.clone().or_else(|| RelayStatus::read_last(home));
     let mut journal = Journal::open_to_read(home)?;
@@ -142,14 +145,14 @@ pub(crate) fn set_machines(home: &Home, relays: &[RelayEntry]) -> Result<(Vec<Se
             _ => None,
         };
         let status = running.as_ref().and_then(|status| status.link(&name)).cloned();
-        machines.push(SetMachine { name, status, waiting, program });
+        machines.push(ConfiguredMachine { name, status, waiting, program });
     }
     Ok((machines, running.is_some()))
 }
 
 fn status(as_json: bool) -> Outcome {
     let (home, relays) = (context::home()?, settings()?.relays);
-    let (machines, hub) = set_machines(&home, &relays)?;
+    let (machines, hub) = configured_machines(&home, &relays)?;
     if as_json {
         let machines: Vec<Value> = machines.iter().map(status_json).collect();
         return print_json(&json!({ "hub": hub, "machines": machines }));
@@ -163,12 +166,12 @@ fn status(as_json: bool) -> Outcome {
     Ok(())
 }
 
-fn status_json(machine: &SetMachine) -> Value {
+fn status_json(machine: &ConfiguredMachine) -> Value {
     json!({ "name": machine.name, "link": machine.status, "waiting": machine.waiting })
 }
 
 /// Describes the state of a link.
-pub(crate) fn state_text(machine: &SetMachine, clock: &Clock) -> String {
+pub(crate) fn state_text(machine: &ConfiguredMachine, clock: &Clock) -> String {
     let waiting = machine.waiting.and_then(|count| usize::try_from(count).ok()).filter(|count| *count > 0);
     let waiting = waiting.map(|waiting| format!(", {} not sent yet", count(waiting, "message")));
     let waiting = waiting.unwrap_or_default();

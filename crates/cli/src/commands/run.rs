@@ -11,7 +11,7 @@ use ringer_config::{Config, TitleMark};
 use ringer_core::message::{Kind, MessageOrigin, Place, SurfaceId};
 use ringer_core::time::rounded_span_text;
 use ringer_core::{Draft, Recipient, Sender};
-use ringer_hosts::run::{self, Finished, HubSurface, Launch, OwnSurface, exec_in_foreground, lead_session};
+use ringer_hosts::run::{self, HubSurface, Launch, OwnSurface, RunResult, exec_in_foreground, lead_session};
 use ringer_ipc::discovery::HubAddress;
 use ringer_journal::{AgentSummary, IdSource, Journal, SenderClaim};
 use ringer_platform::{Ending, die_by, find_program, is_program, variable};
@@ -60,8 +60,8 @@ pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     if finished.ran_for >= settings.notify.min_turn && !finished.is_looked_at {
         let name = arguments.name.clone().unwrap_or_else(|| file_name(program));
         let claim = context::claim_of_program(arguments.name.as_deref());
-        let ended = Ended { name, claim, origin, started_ms, finished };
-        if let Err(failure) = ended.tell() {
+        let report = RunReport { name, claim, origin, started_ms, finished };
+        if let Err(failure) = report.send() {
             eprint_line(&failure.to_string());
         }
     }
@@ -178,22 +178,22 @@ fn unix_ms() -> i64 {
 }
 
 /// A command that ended while the person was not looking.
-struct Ended {
+struct RunReport {
     name: String,
     claim: SenderClaim,
     origin: MessageOrigin,
     started_ms: i64,
-    finished: Finished,
+    finished: RunResult,
 }
 
-impl Ended {
+impl RunReport {
     /// Notifies the person, unless the agent has already done so.
-    fn tell(self) -> Outcome {
+    fn send(self) -> Outcome {
         let mut journal = context::journal()?;
         if self.was_told(&mut journal)? {
             return Ok(());
         }
-        let Finished { ending, ran_for, .. } = self.finished;
+        let RunResult { ending, ran_for, .. } = self.finished;
         let kind = if ending.is_success() { Kind::Complete } else { Kind::Error };
         let body = format!("{} after {}", ending.text(), rounded_span_text(ran_for));
         let scope = context::scope(context::repository().as_ref());

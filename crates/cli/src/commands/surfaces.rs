@@ -1,7 +1,7 @@
 //! `ringer surfaces` and `ringer workspaces`.
 
 use ringer_core::message::{MACHINE_PREFIX, REPOSITORY_PREFIX};
-use ringer_panes::PaneListed;
+use ringer_panes::PaneEntry;
 use ringer_term::sanitise_line;
 use ringer_ui::columns::pad;
 use serde::Serialize;
@@ -173,7 +173,7 @@ impl Surface {
         }
     }
 
-    fn of_pane(pane: PaneListed, agents: &[Value], unread: &[Value]) -> Self {
+    fn of_pane(pane: PaneEntry, agents: &[Value], unread: &[Value]) -> Self {
         let row = json!({
             "surface": pane.surface, "host": "panes", "workspace": pane.workspace_id, "tty": pane.tty,
             "title": pane.title,
@@ -183,7 +183,7 @@ impl Surface {
         surface
     }
 
-    fn add(&mut self, pane: PaneListed) {
+    fn add(&mut self, pane: PaneEntry) {
         (self.name, self.focused) = (Some(pane.name), pane.is_focused);
         self.workspace = pane.workspace;
         if let Some(ending) = pane.ending {

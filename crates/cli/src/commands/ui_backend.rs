@@ -217,13 +217,13 @@ impl UiBackend {
                 let surface = row["surface"].as_str().map(str::to_owned);
                 let sender = row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned);
                 let is_end = |one: &&Notification| one.from == sender && one.kind == ShownKind::Complete;
-                let said = || recent.iter().find(is_end).map(|one| one.text.clone());
+                let last_message = || recent.iter().find(is_end).map(|one| one.text.clone());
                 let id = text(row, "id");
-                let said = if state == "done" { said() } else { doing.text(&id, &state) };
+                let activity = if state == "done" { last_message() } else { doing.text(&id, &state) };
                 Some(Agent {
                     label: self.label(row),
                     client: text(row, "client"),
-                    text: said.unwrap_or_default(),
+                    text: activity.unwrap_or_default(),
                     place: surface.as_deref().map(|surface| places.name(surface)).unwrap_or_default(),
                     id,
                     muted_until_ms: None,
@@ -304,16 +304,16 @@ impl UiBackend {
             Request::Snooze { id, until } => {
                 let until_ms = moment(until)?;
                 hub_client::call("notification.snooze", &json!({ "id": id, "until_unix_ms": until_ms }))?;
-                return Ok(said(format!("It comes back at {}.", when(until_ms))));
+                return Ok(done(format!("It comes back at {}.", when(until_ms))));
             }
             Request::Mute { agent, until } => {
                 let until_ms = moment(until)?;
                 hub_client::call("mute.set", &json!({ "agent": agent, "until_unix_ms": until_ms }))?;
-                return Ok(said(format!("{agent} is muted until {}.", when(until_ms))));
+                return Ok(done(format!("{agent} is muted until {}.", when(until_ms))));
             }
             Request::Unmute { agent } => {
                 hub_client::call("mute.remove", &json!({ "agent": agent }))?;
-                return Ok(said(format!("{agent} is not muted.")));
+                return Ok(done(format!("{agent} is not muted.")));
             }
         };
         hub_client::call(method.0, &method.1)?;
@@ -380,7 +380,7 @@ fn went(focus: &Value) -> Response {
     Response::Failed { text: format!("Cannot go there: {why}{hint}") }
 }
 
-fn said(text: String) -> Response {
+fn done(text: String) -> Response {
     Response::Done { text: Some(text) }
 }
 

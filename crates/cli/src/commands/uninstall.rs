@@ -68,7 +68,7 @@ struct Traces {
 const MAX_HUBS: usize = 10;
 
 #[derive(Serialize)]
-struct Removed {
+struct RemovalReport {
     settings: Vec<PathBuf>,
     backups: Vec<PathBuf>,
     state: Vec<PathBuf>,
@@ -85,11 +85,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     }
     let traces = Traces::find(arguments.keep_history)?;
     if traces.is_empty() {
-        return if arguments.json {
-            print_json(&traces.as_removed())
-        } else {
-            print_line("Nothing to remove.")
-        };
+        return if arguments.json { print_json(&traces.report()) } else { print_line("Nothing to remove.") };
     }
     if !arguments.json {
         print_text(&traces.lines())?;
@@ -101,7 +97,7 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     if context::home()?.database().exists() {
         guard::only_a_person_quietly("remove Ringer")?;
     }
-    let mut removed = traces.as_removed();
+    let mut removed = traces.report();
     removed.kept = traces.remove()?;
     for path in &removed.kept {
         let path = short_path(path);
@@ -171,10 +167,10 @@ impl Traces {
             && !self.tmux_config.is_change()
     }
 
-    fn as_removed(&self) -> Removed {
+    fn report(&self) -> RemovalReport {
         let changes = self.plans.iter().flat_map(|plan| &plan.changes).filter(|change| change.is_change());
         let tmux = self.tmux_config.is_change().then(|| self.tmux_config.path.clone());
-        Removed {
+        RemovalReport {
             settings: changes.map(|change| change.path().to_owned()).chain(tmux).collect(),
             backups: self.backups.clone(),
             state: self.state.paths().map(PathBuf::from).collect(),
@@ -190,7 +186,7 @@ impl Traces {
     }
 
     fn lines(&self) -> String {
-        let removed = self.as_removed();
+        let removed = self.report();
         let running: Vec<String> = [
             (!self.tmux_servers.is_empty())
                 .then(|| format!("rings in {} of tmux", count(self.tmux_servers.len(), "server"))),

@@ -15,7 +15,7 @@ use ringer_term::{TerminalEventKind, parse_title};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::focus_input::Input;
+use super::focus::Input;
 
 /// How long after a key the person counts as present, and the shortest time between two reports of that.
 const TYPED_FOR: Duration = Duration::from_secs(10);

@@ -1,22 +1,26 @@
 //! The loop between the terminal and the program.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use pty_process::blocking::Pty;
+use ringer_platform::{ByteQueue, Change, Child, Ending, clear_wakes, wake_pair};
 use ringer_term::{NotificationStripper, TerminalEventKind};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Signal, getpgrp, getpid, getsid, kill_process_group};
 use rustix::termios::tcsetwinsize;
+use signal_hook::consts::{SIGCHLD, SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH};
+use signal_hook::low_level::pipe;
 
-use super::focus_input::FocusInput;
-use super::focus_modes::FocusModes;
+use super::focus::{FocusInput, FocusModes};
 use super::launch::Launch;
 use super::outer_terminal::{FOCUS_ON, OuterTerminal, TitleRing};
 use super::reporter::{HubSurface, OwnSurface, Reporter};
-use super::signals::Signals;
-use ringer_platform::{ByteQueue, Change, Child, Ending};
 
 /// The most bytes that are read at once. One read from a PTY returns 4 KiB at most.
 const READ: usize = 64 * 1024;
@@ -32,7 +36,7 @@ const STOP_WITHIN: Duration = Duration::from_millis(50);
 
 /// The result of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Finished {
+pub struct RunResult {
     /// How the program ended.
     pub ending: Ending,
     /// How long it ran.
@@ -42,7 +46,7 @@ pub struct Finished {
 }
 
 /// Runs a program until it has ended. If there is no terminal, it is started directly.
-pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
+pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<RunResult> {
     let own = hub.as_ref().and_then(|hub| hub.own.clone()).unwrap_or_default();
     let Some(mut outer) = OuterTerminal::find(own.reports_focus)? else { return run_here(launch) };
     let signals = Signals::new()?;
@@ -74,18 +78,18 @@ pub fn run(launch: &Launch, hub: Option<HubSurface>) -> io::Result<Finished> {
         ending: None,
     };
     let (ending, is_looked_at) = run_loop.serve()?;
-    Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at })
+    Ok(RunResult { ending, ran_for: started.elapsed(), is_looked_at })
 }
 
 /// Runs a program in this process's group and session.
-fn run_here(launch: &Launch) -> io::Result<Finished> {
+fn run_here(launch: &Launch) -> io::Result<RunResult> {
     let signals = Signals::new()?;
     let started = Instant::now();
     let mut child = launch.start_here()?;
     loop {
         signals.clear_wakes();
         if let Some(Change::Ended(ending)) = child.change() {
-            return Ok(Finished { ending, ran_for: started.elapsed(), is_looked_at: false });
+            return Ok(RunResult { ending, ran_for: started.elapsed(), is_looked_at: false });
         }
         for signal in signals.take_forwarded() {
             child.signal(signal);
@@ -402,5 +406,65 @@ impl RunLoop {
             reporter.finish();
             is_looked_at
         })
+    }
+}
+
+/// Signals that are forwarded to the program.
+const FORWARDED: [(i32, Signal); 6] = [
+    (SIGHUP, Signal::HUP),
+    (SIGINT, Signal::INT),
+    (SIGQUIT, Signal::QUIT),
+    (SIGTERM, Signal::TERM),
+    (SIGUSR1, Signal::USR1),
+    (SIGUSR2, Signal::USR2),
+];
+
+/// The signals that have arrived.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    wakes: UnixStream,
+    size: Arc<AtomicBool>,
+    continued: Arc<AtomicBool>,
+    forwarded: Vec<(Signal, Arc<AtomicBool>)>,
+}
+
+impl Signals {
+    pub(crate) fn new() -> io::Result<Self> {
+        let (wakes, write) = wake_pair()?;
+        let register = |signal: i32| {
+            let flag = Arc::new(AtomicBool::new(false));
+            signal_hook::flag::register(signal, Arc::clone(&flag))?;
+            // After the flag, so that it is set when the loop wakes.
+            pipe::register(signal, write.try_clone()?)?;
+            io::Result::Ok(flag)
+        };
+        register(SIGCHLD)?;
+        let forwarded = FORWARDED.iter().map(|(number, signal)| Ok((*signal, register(*number)?)));
+        let forwarded = forwarded.collect::<io::Result<Vec<_>>>()?;
+        Ok(Self { size: register(SIGWINCH)?, continued: register(SIGCONT)?, forwarded, wakes })
+    }
+
+    /// Becomes readable on every signal, including SIGCHLD.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.wakes.as_fd()
+    }
+
+    /// Must be called before the flags are read.
+    pub(crate) fn clear_wakes(&self) {
+        clear_wakes(&self.wakes);
+    }
+
+    pub(crate) fn take_size_change(&self) -> bool {
+        self.size.swap(false, Ordering::Relaxed)
+    }
+
+    pub(crate) fn take_continued(&self) -> bool {
+        self.continued.swap(false, Ordering::Relaxed)
+    }
+
+    /// Returns the signals to forward.
+    pub(crate) fn take_forwarded(&self) -> impl Iterator<Item = Signal> + '_ {
+        let came = self.forwarded.iter().filter(|(_, flag)| flag.swap(false, Ordering::Relaxed));
+        came.map(|(signal, _)| *signal)
     }
 }

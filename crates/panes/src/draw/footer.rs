@@ -44,7 +44,7 @@ const SCROLLING: [&str; 3] = [
 ];
 
 /// The left side of the footer.
-enum Left {
+enum LeftSide {
     Hints {
         is_prefix: bool,
     },
@@ -91,7 +91,7 @@ pub(super) fn draw_prompt(state: &State, client: ClientId, now: Instant, screen:
     prompt.draw(state, screen, Area { y, height: 1, ..area });
 }
 
-impl Left {
+impl LeftSide {
     fn draw(self, state: &State, screen: &mut Screen, line: Area) {
         match self {
             Self::Hints { is_prefix } => hints(state, screen, line, is_prefix),
@@ -122,24 +122,24 @@ impl Left {
     }
 }
 
-fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> Left {
+fn left_side(state: &State, client: ClientId, view: &View, now: Instant) -> LeftSide {
     prompt(state, client, view, now).unwrap_or_else(|| match &view.mode {
-        Mode::Scroll => Left::Words(SCROLLING.map(str::to_owned).to_vec()),
-        mode => Left::Hints { is_prefix: *mode == Mode::Prefix },
+        Mode::Scroll => LeftSide::Words(SCROLLING.map(str::to_owned).to_vec()),
+        mode => LeftSide::Hints { is_prefix: *mode == Mode::Prefix },
     })
 }
 
 /// The prompt or message, if there is one.
-fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<Left> {
+fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<LeftSide> {
     let prompt = match &view.mode {
-        Mode::Search(text) => Left::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
+        Mode::Search(text) => LeftSide::Typed { what: ["search: ", "/"], text: sanitise_line(text) },
         Mode::Rename(text) => {
-            Left::Typed { what: ["name of the pane: ", "name: "], text: sanitise_line(text) }
+            LeftSide::Typed { what: ["name of the pane: ", "name: "], text: sanitise_line(text) }
         }
         Mode::ConfirmClose => {
             let label = state.focused(client).map(Pane::label).unwrap_or_default();
             let short = cut(&label, MAX_LABEL);
-            Left::Words(vec![
+            LeftSide::Words(vec![
                 format!("Close {label} and end its program?  y yes   other keys no"),
                 format!("Close {short} and end its program?  y yes"),
                 format!("Close {short}?  y yes   other keys no"),
@@ -148,7 +148,7 @@ fn prompt(state: &State, client: ClientId, view: &View, now: Instant) -> Option<
                 "y/n?".to_owned(),
             ])
         }
-        _ => Left::Words(vec![sanitise_line(view.shown_note(now)?.0)]),
+        _ => LeftSide::Words(vec![sanitise_line(view.shown_note(now)?.0)]),
     };
     Some(prompt)
 }

@@ -194,7 +194,7 @@ const ESCAPE: u8 = 0x1b;
 
 /// The part of a query that has been read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Seen {
+enum QueryState {
     #[default]
     Nothing,
     Escape,
@@ -207,7 +207,7 @@ enum Seen {
 /// not matter.
 #[derive(Debug, Default)]
 pub(super) struct VersionQueries {
-    seen: Seen,
+    seen: QueryState,
 }
 
 impl VersionQueries {
@@ -215,29 +215,29 @@ impl VersionQueries {
     pub(super) fn count(&mut self, bytes: &[u8]) -> usize {
         let (mut rest, mut count) = (bytes, 0);
         loop {
-            if self.seen == Seen::Nothing {
+            if self.seen == QueryState::Nothing {
                 // The fast path: nearly all output has none.
                 let Some(at) = find(rest, BEGINNING) else { break };
                 rest = &rest[at + BEGINNING.len()..];
-                self.seen = Seen::Beginning;
+                self.seen = QueryState::Beginning;
             }
             let Some((byte, after)) = rest.split_first() else { return count };
             rest = after;
             self.seen = match (self.seen, *byte) {
-                (Seen::Escape, b'[') => Seen::Bracket,
-                (Seen::Bracket, b'>') | (Seen::Beginning, b'0') => Seen::Beginning,
-                (_, ESCAPE) => Seen::Escape,
-                (Seen::Beginning, b'q') => {
+                (QueryState::Escape, b'[') => QueryState::Bracket,
+                (QueryState::Bracket, b'>') | (QueryState::Beginning, b'0') => QueryState::Beginning,
+                (_, ESCAPE) => QueryState::Escape,
+                (QueryState::Beginning, b'q') => {
                     count += 1;
-                    Seen::Nothing
+                    QueryState::Nothing
                 }
-                _ => Seen::Nothing,
+                _ => QueryState::Nothing,
             };
         }
         self.seen = match rest {
-            [.., ESCAPE] => Seen::Escape,
-            [.., ESCAPE, b'['] => Seen::Bracket,
-            _ => Seen::Nothing,
+            [.., ESCAPE] => QueryState::Escape,
+            [.., ESCAPE, b'['] => QueryState::Bracket,
+            _ => QueryState::Nothing,
         };
         count
     }

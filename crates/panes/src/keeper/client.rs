@@ -19,7 +19,7 @@ use super::wire::{
     ByteString, Hello, KeeperMessage, KeeperRequest, LINE_LIMIT, MessageBuffer, PaneHeader, StartRequest,
     VERSION, Welcome,
 };
-use crate::descriptor_socket::{self, Received};
+use crate::descriptor_socket::{self, SocketRead};
 
 /// How long the keeper may be silent while it answers the first line and hands over its panes.
 const ANSWER_WITHIN: Duration = Duration::from_secs(2);
@@ -197,16 +197,16 @@ impl KeeperClient {
     fn receive(&mut self) -> io::Result<bool> {
         let mut buffer = [0; 16 * 1024];
         match descriptor_socket::receive(&self.stream, &mut buffer) {
-            Ok(Received { bytes: 0, .. }) | Err(Errno::CONNRESET) => {
+            Ok(SocketRead { bytes: 0, .. }) | Err(Errno::CONNRESET) => {
                 self.is_over = true;
                 Ok(false)
             }
-            Ok(Received { has_lost_some: true, .. }) => {
+            Ok(SocketRead { has_lost_some: true, .. }) => {
                 // Descriptors could no longer be matched with their messages.
                 self.is_over = true;
                 Err(Errno::MFILE.into())
             }
-            Ok(Received { bytes, descriptors, .. }) => {
+            Ok(SocketRead { bytes, descriptors, .. }) => {
                 self.input.push(buffer.get(..bytes).unwrap_or_default());
                 self.descriptors.extend(descriptors);
                 Ok(true)

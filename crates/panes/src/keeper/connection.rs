@@ -190,7 +190,7 @@ impl ServerConnection {
                 self.answer(line, panes)?;
                 continue;
             }
-            self.tell_endings(panes)?;
+            self.send_endings(panes)?;
             // Sending fails if the server was killed. Its last requests are still read, and then the end of the input.
             let _ = self.connection.send();
             return line.map(|_| ());
@@ -237,7 +237,7 @@ impl ServerConnection {
         }
     }
 
-    fn tell_endings(&mut self, panes: &mut KeptPanes) -> io::Result<()> {
+    fn send_endings(&mut self, panes: &mut KeptPanes) -> io::Result<()> {
         panes.take_endings().iter().try_for_each(|ending| self.push(ending, None))
     }
 

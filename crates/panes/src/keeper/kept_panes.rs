@@ -48,7 +48,7 @@ struct Pane {
     note: String,
     ending: Option<Ending>,
     /// The connected server was told the ending.
-    ending_is_told: bool,
+    ending_is_sent: bool,
     ring: OutputRing,
     input: PaneInput,
 }
@@ -96,7 +96,7 @@ impl KeptPanes {
             master: Rc::clone(&master),
             note,
             ending: None,
-            ending_is_told: false,
+            ending_is_sent: false,
             ring: OutputRing::default(),
             input: PaneInput::Open,
         });
@@ -132,9 +132,9 @@ impl KeptPanes {
     /// Returns the endings that the server has not been told, and marks them as told.
     pub(super) fn take_endings(&mut self) -> Vec<KeeperMessage> {
         let mut endings = Vec::new();
-        for pane in self.panes.iter_mut().filter(|pane| !pane.ending_is_told) {
+        for pane in self.panes.iter_mut().filter(|pane| !pane.ending_is_sent) {
             if let Some(ending) = pane.ending {
-                pane.ending_is_told = true;
+                pane.ending_is_sent = true;
                 endings.push(KeeperMessage::Ended { id: pane.id.clone(), ending });
             }
         }
@@ -144,7 +144,7 @@ impl KeptPanes {
     /// Returns a pane for a new server: its header, its master and its output.
     pub(super) fn hand_over(&mut self, index: usize) -> Option<(KeeperMessage, Rc<OwnedFd>, Vec<u8>)> {
         let pane = self.panes.get_mut(index)?;
-        pane.ending_is_told = pane.ending.is_some();
+        pane.ending_is_sent = pane.ending.is_some();
         let output = pane.ring.to_bytes();
         let header = PaneHeader {
             id: pane.id.clone(),

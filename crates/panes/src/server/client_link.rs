@@ -13,9 +13,9 @@ use rustix::fs::{OFlags, fcntl_getfl};
 use rustix::io::Errno;
 use rustix::termios::isatty;
 
-use crate::descriptor_socket::{self, Received};
+use crate::descriptor_socket::{self, SocketRead};
 use crate::outer_terminal::{LEAVE, LineSettings, OuterModes};
-use crate::protocol::{Frame, FrameKind, FrameReader, WindowShown};
+use crate::protocol::{Frame, FrameKind, FrameReader, WindowView};
 use crate::screen::{Abilities, Screen};
 
 /// Timeout for the rest of an escape sequence. After it, a lone ESC is the key Escape.
@@ -51,7 +51,7 @@ pub(super) struct ClientLink {
     pub(super) shown: Option<Screen>,
     pub(super) modes: OuterModes,
     /// The view that the client was last told.
-    pub(super) told: Option<WindowShown>,
+    pub(super) sent_view: Option<WindowView>,
     pub(super) abilities: Abilities,
     /// The client shows panes. Other clients only send requests.
     pub(super) is_window: bool,
@@ -84,7 +84,7 @@ impl ClientLink {
             input_came: None,
             shown: None,
             modes: OuterModes::default(),
-            told: None,
+            sent_view: None,
             abilities: Abilities::default(),
             is_window: false,
             has_mouse: false,
@@ -243,8 +243,8 @@ impl ClientLink {
     pub(super) fn frames(&mut self) -> io::Result<Vec<Frame>> {
         let mut room = [0; 16 * 1024];
         let is_over = match descriptor_socket::receive(&self.stream, &mut room) {
-            Ok(Received { bytes: 0, .. }) => true,
-            Ok(Received { bytes, descriptors, has_lost_some }) => {
+            Ok(SocketRead { bytes: 0, .. }) => true,
+            Ok(SocketRead { bytes, descriptors, has_lost_some }) => {
                 self.reader.push(&room[..bytes]);
                 // Only the hello carries a descriptor; others are closed. Without one, the client transfers the bytes itself.
                 if !self.has_said_hello && !has_lost_some {

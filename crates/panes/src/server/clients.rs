@@ -17,7 +17,7 @@ use crate::emulator::MAX_SIZE;
 use crate::layout::PaneId;
 use crate::outer_terminal::{ASK_KEYBOARD, LEAVE, OuterModes, enter};
 use crate::protocol::{
-    Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome, WindowShown,
+    Answer, Bye, Frame, FrameKind, Hello, Request, TerminalFacts, VERSION, Welcome, WindowView,
 };
 use crate::screen::Abilities;
 use crate::style::ColourDepth;
@@ -286,16 +286,17 @@ impl Server {
     pub(super) fn send_views(&mut self) {
         let is_news = |client: &ClientId, link: &ClientLink| {
             let view = self.state.view(*client).filter(|_| link.is_window);
-            view.filter(|view| !link.told.as_ref().is_some_and(|told| view.is_as_told(told))).map(View::shown)
+            view.filter(|view| !link.sent_view.as_ref().is_some_and(|sent| view.matches(sent)))
+                .map(View::shown)
         };
-        let news: Vec<(ClientId, WindowShown)> = self
+        let news: Vec<(ClientId, WindowView)> = self
             .clients
             .iter()
             .filter_map(|(client, link)| Some((*client, is_news(client, link)?)))
             .collect();
         for (client, shown) in news {
-            let frame = Frame::json(FrameKind::Shown, &shown);
-            self.clients.get_mut(&client).into_iter().for_each(|link| link.told = Some(shown.clone()));
+            let frame = Frame::json(FrameKind::View, &shown);
+            self.clients.get_mut(&client).into_iter().for_each(|link| link.sent_view = Some(shown.clone()));
             self.send(client, &frame);
         }
     }

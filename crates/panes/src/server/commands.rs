@@ -8,7 +8,7 @@ use super::Server;
 use crate::effect::Effect;
 use crate::layout::PaneId;
 use crate::pane::surface_of;
-use crate::protocol::{Answer, PaneListed, Request, check_name};
+use crate::protocol::{Answer, PaneEntry, Request, check_name};
 use crate::server::Typist;
 use crate::state::{OpenRequest, TakesKeys};
 use crate::view::{ClientFacts, ClientId};
@@ -119,7 +119,7 @@ impl Server {
     fn find(&self, word: &str) -> Result<PaneId, String> {
         let listed = self.listed();
         let by_surface = listed.iter().find(|pane| pane.surface == word);
-        let named: Vec<&PaneListed> = listed.iter().filter(|pane| pane.name == word).collect();
+        let named: Vec<&PaneEntry> = listed.iter().filter(|pane| pane.name == word).collect();
         let found = match (by_surface, &named[..]) {
             (Some(pane), _) => Some(pane),
             (None, [pane]) => Some(*pane),
@@ -133,7 +133,7 @@ impl Server {
         found.ok_or_else(|| format!("no pane is called {word:?}"))
     }
 
-    fn listed(&self) -> Vec<PaneListed> {
+    fn listed(&self) -> Vec<PaneEntry> {
         let focused = self
             .state
             .latest_client()
@@ -143,7 +143,7 @@ impl Server {
         for workspace in self.state.workspaces() {
             for id in workspace.panes() {
                 let Some(pane) = self.state.pane(&id) else { continue };
-                listed.push(PaneListed {
+                listed.push(PaneEntry {
                     surface: pane.surface(),
                     workspace: workspace.name.clone(),
                     workspace_id: workspace.id.clone(),

@@ -216,13 +216,13 @@ impl Server {
             }
             // The note is newer than the session: it is sent before the session is saved.
             let newest = note.as_ref().map(|note| &note.pane).or(known);
-            let is_told = newest.is_none_or(|pane| pane.has_ended);
-            let (told, new) = if is_told { (kept.ending, None) } else { (None, kept.ending) };
+            let is_reported = newest.is_none_or(|pane| pane.has_ended);
+            let (reported, new) = if is_reported { (kept.ending, None) } else { (None, kept.ending) };
             (pane.pid, pane.tty) = (Some(kept.pid), Some(kept.tty));
             endings.extend(new.map(|ending| (id.clone(), ending)));
             // The last server has performed these effects.
             drop(pane.feed(shown, now));
-            drop(told.map(|ending| pane.end(ending)));
+            drop(reported.map(|ending| pane.end(ending)));
             pane.emulator.resize(size);
             let mut effects = self.state.adopt(pane, note.as_ref().map(Note::place), unread, now);
             effects.retain(|effect| !take_adopted(&mut adopted, effect));

@@ -225,7 +225,7 @@ impl State {
     }
 
     /// Sends focus events to the programs that asked for them and whose focus has changed since the last call.
-    pub(super) fn tell_focus(&mut self) -> Vec<Effect> {
+    pub(super) fn report_focus(&mut self) -> Vec<Effect> {
         let after = self.panes_in_focus();
         let before = std::mem::replace(&mut self.in_focus, after.clone());
         let wants =

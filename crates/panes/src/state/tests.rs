@@ -26,7 +26,7 @@ use crate::actions::PaneKeys;
 use crate::draw::draw;
 use crate::effect::{Effect, HubOrder};
 use crate::layout::{Area, PaneId};
-use crate::protocol::WindowShown;
+use crate::protocol::WindowView;
 use crate::screen::Screen;
 use crate::view::{ClientFacts, ClientId, Mode};
 

@@ -6,10 +6,9 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ringer_term::sanitise_line;
 
+use super::paint::{centred, draw_box, put, put_line};
 use crate::columns::{cut_end, cut_front, text_lines, text_room, width};
-use crate::dialog::{Dialog, Phase};
-use crate::dialog_layout::{LineKind, choice_lines};
-use crate::draw::paint::{centred, draw_box, put, put_line};
+use crate::dialog::{Dialog, LineKind, Phase, choice_lines};
 use crate::inbox::Inbox;
 use crate::keys::ACTIONS;
 use crate::theme::{Role, Theme};

@@ -12,8 +12,7 @@ use ringer_core::attention::ReadBy;
 use ringer_core::message::ShownKind;
 
 use super::*;
-use crate::backend::{PromptDetails, Request, Response};
-use crate::data::{Agent, Data, FooterToast, Notification};
+use crate::backend::{Agent, Data, FooterToast, Notification, PromptDetails, Request, Response};
 use crate::inbox::Effect;
 use crate::keys::KeyMap;
 use crate::theme::Palette;

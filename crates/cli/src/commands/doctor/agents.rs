@@ -14,18 +14,18 @@ use ringer_ui::age;
 use super::channels::find_command;
 use super::row::Row;
 use crate::client_setup::{TAKEN, entries, entries_in_short, setup_paths, user_plan};
-use crate::commands::mcp_channels::{SetChannel, set_channels, state_text};
+use crate::commands::mcp_channels::{ConfiguredChannel, configured_channels, state_text};
 use crate::context;
 
 /// One row for each installed agent: whether its hooks call Ringer, and otherwise the `ringer setup` that fixes it.
 pub(super) fn rows() -> Vec<Row> {
     let Ok(places) = setup_paths(false) else { return Vec::new() };
     let found = find(&std::env::var_os("PATH").unwrap_or_default(), &places);
-    let heard = heard();
+    let last_calls = last_calls();
     let mut rows = Vec::new();
     for client in found.iter().filter(|found| found.is_installed()).map(|found| found.client) {
         if client.takes(Entries::Hooks) {
-            rows.push(row(client, heard.iter().find(|(name, _)| name == client.as_str())));
+            rows.push(row(client, last_calls.iter().find(|(name, _)| name == client.as_str())));
         }
         rows.extend(mcp_row(client, &places));
     }
@@ -58,25 +58,25 @@ fn was_registered(client: Client, places: &ClientPaths) -> bool {
 }
 
 /// Returns the time of each client's last call, from the journal.
-fn heard() -> Vec<(String, i64)> {
+fn last_calls() -> Vec<(String, i64)> {
     let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
     journal.and_then(|mut journal| journal.clients_last_seen().ok()).unwrap_or_default()
 }
 
-fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
+fn row(client: Client, last_call: Option<&(String, i64)>) -> Row {
     let part = client.as_str();
     let setup = format!("ringer setup {client}");
-    let called = heard.map(|(_, unix_ms)| match age(Clock::local().now().wall_ms - unix_ms) {
+    let called = last_call.map(|(_, unix_ms)| match age(Clock::local().now().wall_ms - unix_ms) {
         now if now == "now" => "called just now".to_owned(),
         age => format!("called {age} ago"),
     });
-    match looked_at(client) {
-        Ok(Look::Elsewhere) => {
+    match hook_state(client) {
+        Ok(HookState::Outdated) => {
             Row::warn(part, "hooks are missing, outdated, or call another ringer binary").fix(setup)
         }
         // The user chose another setting, so nothing is broken.
-        Ok(Look::Taken(what)) => Row::warn(part, what).fix(TAKEN),
-        Ok(Look::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
+        Ok(HookState::Taken(what)) => Row::warn(part, what).fix(TAKEN),
+        Ok(HookState::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
             let called = called.map(|called| format!("; {called}")).unwrap_or_default();
             let what = format!("{what}, but {}{called}", note.what);
             match kind {
@@ -85,7 +85,7 @@ fn row(client: Client, heard: Option<&(String, i64)>) -> Row {
                 _ => Row::warn(part, what).fix(note.hint),
             }
         }
-        Ok(Look::SetUp { what, obstacle: None }) => {
+        Ok(HookState::SetUp { what, obstacle: None }) => {
             let what = format!("{what}{}", untested(client));
             match (called, silent_sessions(client)) {
                 (_, 1..) if client.reports_events() => {
@@ -118,25 +118,25 @@ fn silent_sessions(client: Client) -> usize {
 }
 
 /// The state of an agent's settings.
-enum Look {
+enum HookState {
     /// A setup would change something.
-    Elsewhere,
+    Outdated,
     /// A setup would change nothing; `what` describes the entries. The client may still not run them.
     SetUp { what: String, obstacle: Option<Obstacle> },
     /// The person has configured something else, described here.
     Taken(String),
 }
 
-fn looked_at(client: Client) -> Result<Look, String> {
+fn hook_state(client: Client) -> Result<HookState, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = setup_paths(false).map_err(words)?;
     let plan = match user_plan(client, Entries::Hooks).map_err(words)? {
         Ok(plan) => plan,
-        Err(error @ SetupError::AlreadySet { .. }) => return Ok(Look::Taken(error.to_string())),
+        Err(error @ SetupError::AlreadySet { .. }) => return Ok(HookState::Taken(error.to_string())),
         Err(error) => return Err(error.to_string()),
     };
     if !plan.is_empty() {
-        return Ok(Look::Elsewhere);
+        return Ok(HookState::Outdated);
     }
     let notes = plan.changes.iter().flat_map(|change| &change.notes);
     let notes: String = notes.map(|note| format!("; {}", note.what)).collect();
@@ -144,14 +144,14 @@ fn looked_at(client: Client) -> Result<Look, String> {
     // The obstacles for the repository in which doctor runs, because its settings apply there.
     let repository = context::repository().map(|repository| repository.worktree);
     let obstacle = obstacles(client, SetupScope::User, &places, repository.as_deref()).into_iter().next();
-    Ok(Look::SetUp { what, obstacle })
+    Ok(HookState::SetUp { what, obstacle })
 }
 
 /// The gate that stays closed until the person opens it.
 const SWITCH: u8 = 2;
 
 pub(super) fn channel_rows(home: &Home, config: &Config) -> Vec<Row> {
-    let (set, _) = set_channels(home, config);
+    let (set, _) = configured_channels(home, config);
     let row = |(channel, command): (_, &Vec<String>)| {
         let (part, text) = (part(&channel), state_text(&channel, config));
         let Some(status) = &channel.status else {
@@ -172,6 +172,6 @@ pub(super) fn channel_rows(home: &Home, config: &Config) -> Vec<Row> {
     set.into_iter().zip(commands).map(row).collect()
 }
 
-fn part(channel: &SetChannel) -> String {
+fn part(channel: &ConfiguredChannel) -> String {
     format!("channel {}", channel.name)
 }

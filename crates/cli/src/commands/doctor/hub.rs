@@ -17,7 +17,7 @@ use ringer_relay::{LinkState, Purpose, RemoteRequest, TeamSetup, join_team, roun
 use serde_json::{Value, json};
 
 use super::row::Row;
-use crate::commands::relay::{set_machines, state_text};
+use crate::commands::relay::{configured_machines, state_text};
 use crate::commands::status::{RepairView, repairs};
 use crate::output::count;
 use crate::{context, hub_client};
@@ -315,8 +315,9 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(12);
 pub(super) fn machine_rows(home: &Home, relay: &RelayEntry, send: bool) -> Vec<Row> {
     let kind = if relay.nats.is_some() { "team" } else { "machine" };
     let part = format!("{kind} {}", relay.machine());
-    let found =
-        set_machines(home, std::slice::from_ref(relay)).ok().and_then(|(mut machines, _)| machines.pop());
+    let found = configured_machines(home, std::slice::from_ref(relay))
+        .ok()
+        .and_then(|(mut machines, _)| machines.pop());
     let state = found.as_ref().map(|machine| state_text(machine, &Clock::local())).unwrap_or_default();
     if let Some(team) = TeamSetup::of(home, &relay.link()).filter(|_| send) {
         let begun = Instant::now();

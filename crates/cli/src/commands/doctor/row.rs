@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_check_that_hangs_or_breaks_is_told() {
+    fn a_check_that_hangs_or_crashes_is_reported() {
         let (never, held) = mpsc::channel::<()>();
         let hangs = Check::begin("desktop", Duration::from_millis(20), move || {
             let _ = held.recv();

@@ -107,7 +107,7 @@ fn a_window_that_comes_back_shows_what_it_showed() {
     }
     assert_eq!([session.focused(3), session.focused(4)], [first, second]);
     // A window cannot return to a workspace that no longer exists.
-    let gone = WindowShown { workspace: "panes:gone".to_owned(), has_sidebar: true };
+    let gone = WindowView { workspace: "panes:gone".to_owned(), has_sidebar: true };
     let facts = ClientFacts { shown: Some(gone), ..Session::facts(100, 30) };
     session.state.attach(ClientId(5), facts, session.now);
     assert!(session.state.shown_workspace(ClientId(5)).is_some());
