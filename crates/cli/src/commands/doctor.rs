@@ -25,7 +25,7 @@ use crate::probe::detect_and_ask;
 
 /// Timeout of a check. It is longer than the timeouts of the hub and of the journal, so that their own errors are reported.
 const LOOK: Duration = Duration::from_secs(8);
-/// Timeout of a test that sends: [`send::SEND_TIMEOUT`], and some time to end a program.
+/// Timeout of a test that sends: [`channels::SEND_TIMEOUT`], and some time to end a program.
 const SEND: Duration = Duration::from_secs(15);
 
 /// Check your setup and suggest fixes

@@ -27,7 +27,7 @@ const FOREGROUND_CHECK: Duration = Duration::from_micros(200);
 /// The commands to start.
 #[derive(Debug, Clone)]
 pub struct Launch {
-    /// The program that calls [`super::lead_session`], with its arguments.
+    /// The program that calls [`lead_session`], with its arguments.
     pub leader: Vec<OsString>,
     /// The program itself, which is started directly if there is no terminal: no session is needed then.
     pub command: Vec<OsString>,
