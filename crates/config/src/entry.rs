@@ -6,75 +6,38 @@ use std::time::Duration;
 
 use ringer_core::message::ShownKind;
 use ringer_core::policy::OnFailure;
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde_json::json;
 
-use crate::values::{milliseconds, word};
+use crate::reader::{Field, Origin, Section, Source};
+use crate::table::{FieldType, SettingValue, Shape, settings};
+use crate::types::{Words, list, milliseconds, name, not_empty, optional, path, program, switch, text, word};
 
 /// The default of `timeout_ms`.
-pub(crate) const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
+const DEFAULT_TIMEOUT: Duration = Duration::from_secs(20);
 
-pub(crate) fn default_timeout() -> Duration {
-    DEFAULT_TIMEOUT
-}
-
-fn default_enabled() -> bool {
-    true
-}
-
-/// The kind of file that contains an entry.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
-pub enum Origin {
-    /// The person's own file. They wrote it, so its programs run.
-    #[default]
-    User,
-    /// A repository's file. It came with a checkout, so its programs run only after the person has trusted them.
-    Repository,
-}
-
-/// The file that contains an entry.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
-pub struct Source {
-    /// The kind of file.
-    pub origin: Origin,
-    /// The path of the file.
-    pub path: PathBuf,
-}
-
-impl Source {
-    /// Returns the directory of the file. Programs of the file run there by default.
-    pub fn directory(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("."))
+settings! {
+    /// A program that reads every notification before it is shown and may change it.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct HookEntry("Hook") {
+        /// Unique name.
+        #[example("triage")]
+        pub id: String => name("id"),
+        /// The program and its arguments. No shell is used; a leading `~/` is the home directory.
+        #[example(["~/bin/triage"])]
+        pub command: Vec<String> => program(),
+        /// How long it may take, in milliseconds.
+        #[key("timeout_ms")]
+        pub timeout: Duration = DEFAULT_TIMEOUT => milliseconds(),
+        /// When it fails: `keep` shows the notification unchanged, `suppress` does not show it.
+        pub on_failure: OnFailure = OnFailure::default() => word(),
+        /// Whether it runs.
+        pub enabled: bool = true => switch(),
+    } from section {
+        /// The file that contains it.
+        pub source: Source = section.source(),
+        /// The scope of the repository whose file contains it; `None` for the person's own file.
+        pub scope: Option<String> = None,
     }
-}
-
-/// A program that reads every notification before it is shown and may change it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Hook", deny_unknown_fields)]
-pub struct HookEntry {
-    /// Unique name.
-    #[schemars(length(min = 1))]
-    pub id: String,
-    /// The program and its arguments. No shell is used; a leading `~/` is the home directory.
-    #[schemars(length(min = 1))]
-    pub command: Vec<String>,
-    /// How long it may take, in milliseconds.
-    #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
-    #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
-    pub timeout: Duration,
-    /// When it fails: `keep` shows the notification unchanged, `suppress` does not show it.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<OnFailure>", default)]
-    pub on_failure: OnFailure,
-    /// Whether it runs.
-    #[schemars(default = "default_enabled")]
-    pub enabled: bool,
-    /// The file that contains it.
-    #[serde(skip)]
-    pub source: Source,
-    /// The scope of the repository whose file contains it; `None` for the person's own file.
-    #[serde(skip)]
-    pub scope: Option<String>,
 }
 
 impl HookEntry {
@@ -94,37 +57,35 @@ pub enum WebhookWhen {
     Away,
 }
 
-impl word::Word for WebhookWhen {
+impl Words for WebhookWhen {
     fn words() -> Vec<(&'static str, Self)> {
         vec![("always", Self::Always), ("away", Self::Away)]
     }
 }
 
-/// An HTTP endpoint that receives notifications.
-#[derive(Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Webhook", deny_unknown_fields)]
-pub struct WebhookEntry {
-    /// Name used in reports [default: the kind].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub id: Option<String>,
-    /// Service, which determines the format.
-    pub kind: &'static str,
-    /// The address.
-    #[schemars(regex(pattern = r"^[hH][tT][tT][pP][sS]?://[^\s/?#]\S*$"))]
-    pub url: String,
-    /// File containing the access token (must be mode 0600).
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub secret_file: Option<PathBuf>,
-    /// Kinds to send [default: all].
-    #[schemars(schema_with = "word::list_schema::<ShownKind>", default)]
-    pub kinds: Vec<ShownKind>,
-    /// When to send: `always`, or `away` for an open question, permission, stuck agent or error once you are away or it was open
-    /// for `notify.escalate_after`.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<WebhookWhen>", default)]
-    pub when: WebhookWhen,
+settings! {
+    /// An HTTP endpoint that receives notifications.
+    #[derive(Clone, PartialEq, Eq)]
+    pub struct WebhookEntry("Webhook") {
+        /// Name used in reports [default: the kind].
+        #[example("phone")]
+        pub id: Option<String> = None => optional(name("id")),
+        /// Service, which determines the format.
+        #[example("ntfy")]
+        pub kind: &'static str => service(),
+        /// The address, `https://` or `http://`.
+        #[example("https://ntfy.sh/my-topic")]
+        pub url: String => text(address, || json!({ "pattern": r"^[hH][tT][tT][pP][sS]?://[^\s/?#]\S*$" })),
+        /// File containing the access token (must be mode 0600).
+        #[example("~/.config/ringer/ntfy.token")]
+        pub secret_file: Option<PathBuf> = None => optional(path()),
+        /// Kinds of notifications to send; `[]` sends all.
+        #[example(["question", "error"])]
+        pub kinds: Vec<ShownKind> = Vec::new() => list(word(), "a list of kinds"),
+        /// When to send: `always`, or `away` for an open question, permission, stuck agent or error once you are away or it was
+        /// open for `notify.escalate_after`.
+        pub when: WebhookWhen = WebhookWhen::Always => word(),
+    }
 }
 
 impl fmt::Debug for WebhookEntry {
@@ -144,33 +105,66 @@ impl WebhookEntry {
     pub fn takes(&self, kind: ShownKind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
+
+    /// Checks the address as its service requires.
+    pub(crate) fn check(&self, section: &Section<'_, '_>, _: &[Self]) -> bool {
+        let Some(url) = section.get("url") else { return false };
+        let check = url.rules().webhooks.check;
+        let wrong = |why: &str| url.wrong::<()>(format!("cannot be used: {why}"), None);
+        check(self.kind, &self.url, section.has("secret_file")).map_err(wrong).is_ok()
+    }
 }
 
-/// Files to watch, and what to run when one changes.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct Watch {
-    /// Files to watch; relative paths start at the directory of this file.
-    #[schemars(with = "Vec<String>", length(min = 1))]
-    pub paths: Vec<PathBuf>,
-    /// The program and its arguments.
-    #[schemars(length(min = 1))]
-    pub command: Vec<String>,
-    /// Working directory [default: the directory of this file].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub directory: Option<PathBuf>,
-    /// Agent that receives the command's output.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub agent: Option<String>,
-    /// How long it may take, in milliseconds.
-    #[serde(rename = "timeout_ms", serialize_with = "milliseconds::serialize")]
-    #[schemars(schema_with = "milliseconds::schema", default = "default_timeout")]
-    pub timeout: Duration,
-    /// The file that contains it.
-    #[serde(skip)]
-    pub source: Source,
+/// One of the services that the rules name.
+fn service() -> FieldType<&'static str> {
+    FieldType {
+        read: Box::new(|field| field.one_of(&field.rules().webhooks.names)),
+        write: Box::new(|name| Some(SettingValue::text(name))),
+        shape: Box::new(|rules| Shape::Value(json!({ "type": "string", "enum": rules.webhooks.names }))),
+    }
+}
+
+/// Reads a URL. Problems do not quote it: Slack and Discord URLs contain secrets, and problems are displayed.
+fn address(field: &Field<'_, '_>) -> Option<String> {
+    let text = field.text()?;
+    let rest = text
+        .split_once("://")
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("https") || scheme.eq_ignore_ascii_case("http"));
+    let Some((_, rest)) = rest else {
+        return field.wrong("is not a web address; expected one that begins with https:// or http://", None);
+    };
+    if rest.is_empty() || rest.starts_with(['/', '?', '#']) {
+        return field.wrong("names no host", None);
+    }
+    if rest.contains(|character: char| character.is_whitespace() || character.is_control()) {
+        return field.wrong("has a space or a control character in it", None);
+    }
+    Some(text.to_owned())
+}
+
+settings! {
+    /// Files to watch, and what to run when one changes.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Watch("Watch") {
+        /// Files to watch; relative paths start at the directory of this file.
+        #[example(["~/work/project/flake.nix"])]
+        pub paths: Vec<PathBuf> => not_empty(list(path(), "a list of paths"), "at least one path"),
+        /// The program and its arguments. It finds the changed file in `RINGER_WATCH_PATH`.
+        #[example(["direnv", "reload"])]
+        pub command: Vec<String> => program(),
+        /// Working directory [default: the directory of this file].
+        #[example("~/work/project")]
+        pub directory: Option<PathBuf> = None => optional(path()),
+        /// Agent that receives the command's output, at most 8,000 characters, as a message with the source `file_watcher`.
+        #[example("claude-1a2b3c4d")]
+        pub agent: Option<String> = None => optional(name("agent")),
+        /// How long it may take, in milliseconds.
+        #[key("timeout_ms")]
+        pub timeout: Duration = DEFAULT_TIMEOUT => milliseconds(),
+    } from section {
+        /// The file that contains it.
+        pub source: Source = section.source(),
+    }
 }
 
 impl Watch {
@@ -180,26 +174,26 @@ impl Watch {
     }
 }
 
-/// An MCP server whose messages enter an agent's conversation.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Channel", deny_unknown_fields)]
-pub struct ChannelEntry {
-    /// Unique name; the agent reads it as the source of each message.
-    #[schemars(length(min = 1))]
-    pub name: String,
-    /// The server's program and its arguments. It speaks MCP on standard input and output.
-    #[schemars(length(min = 1))]
-    pub command: Vec<String>,
-    /// Agent that receives the messages, by its name or id.
-    #[schemars(length(min = 1))]
-    pub to: String,
-    /// Senders that may write, by the `user` that the server gives; `ringer mcp pair` allows others.
-    #[schemars(default)]
-    pub allow: Vec<String>,
-    /// Whether it, and the senders that it brings, may allow or deny what the agent asks a permission for.
-    #[schemars(default)]
-    pub may_answer: bool,
-    /// The file that contains it.
-    #[serde(skip)]
-    pub source: Source,
+settings! {
+    /// An MCP server whose messages enter an agent's conversation.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct ChannelEntry("Channel") {
+        /// Unique name; the agent reads it as the source of each message.
+        #[example("slack")]
+        pub name: String => name("name"),
+        /// The server's program and its arguments. It speaks MCP on standard input and output.
+        #[example(["~/bin/slack-channel"])]
+        pub command: Vec<String> => program(),
+        /// Agent that receives the messages, by its name or id.
+        #[example("claude-1a2b3c4d")]
+        pub to: String => name("agent"),
+        /// Senders that may write, by the `user` that the server gives; `ringer mcp pair` allows others.
+        #[example(["U012AB3CD"])]
+        pub allow: Vec<String> = Vec::new() => list(name("sender"), "a list of senders"),
+        /// Whether the server, and the senders that it brings, may allow or deny what the agent asks a permission for.
+        pub may_answer: bool = false => switch(),
+    } from section {
+        /// The file that contains it.
+        pub source: Source = section.source(),
+    }
 }

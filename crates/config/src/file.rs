@@ -1,4 +1,4 @@
-//! Finds and reads settings files.
+//! Finds, reads and parses settings files.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 use ringer_platform::owned;
 use rustix::fs::{Mode, OFlags};
 
-use crate::parse::{parse, parse_repository};
+use crate::notify::Notify;
 use crate::problem::{ConfigError, ConfigErrors};
+use crate::reader::{Origin, Section, SettingsReader, Source};
 use crate::rules::Rules;
-use crate::{Config, RepositorySettings};
+use crate::settings::{Config, RepositorySettings};
+use crate::table::Settings;
 
 /// The largest settings file, in bytes. A larger file is not a settings file.
 pub const MAX_FILE: u64 = 1024 * 1024;
@@ -87,6 +89,35 @@ fn open_own(path: &Path) -> io::Result<File> {
 fn open(path: &Path) -> io::Result<File> {
     let file = File::from(rustix::fs::open(path, OFlags::NONBLOCK | OFlags::CLOEXEC, Mode::empty())?);
     if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is not a file")) }
+}
+
+/// Parses the person's settings. `path` is the origin of the text, for messages and relative paths; no file is opened.
+pub fn parse(path: &Path, home: Option<&Path>, text: &str, rules: &Rules) -> Result<Config, ConfigErrors> {
+    let source = Source { origin: Origin::User, path: path.to_owned() };
+    read_settings(&SettingsReader::new(source, home, text, rules))
+}
+
+/// Parses the settings of a repository, which are those marked `also_in(repository)`.
+pub fn parse_repository(
+    path: &Path,
+    home: Option<&Path>,
+    text: &str,
+) -> Result<RepositorySettings, ConfigErrors> {
+    let source = Source { origin: Origin::Repository, path: path.to_owned() };
+    let Config { notify: Notify { mute, .. }, hooks, watches, path, .. } =
+        read_settings(&SettingsReader::new(source, home, text, &Rules::default()))?;
+    Ok(RepositorySettings { mute, hooks, watches, path })
+}
+
+fn read_settings(reader: &SettingsReader<'_>) -> Result<Config, ConfigErrors> {
+    let config = reader.tree().and_then(|tree| {
+        Config::read(&Section::root(reader, &tree).with_keys(Config::KEYS, belongs_in_notify).restricted())
+    });
+    reader.finish(config.unwrap_or_default())
+}
+
+fn belongs_in_notify(key: &str) -> Option<String> {
+    Notify::KEYS.contains(&key).then(|| format!("{key} belongs under [notify]"))
 }
 
 #[cfg(test)]

@@ -20,34 +20,31 @@
 //!
 //! Limits: a file has at most [`MAX_FILE`] bytes, and at most [`MAX_PROBLEMS`] of its problems are reported.
 
+mod documents;
 mod entry;
 mod file;
 mod notify;
-mod page;
-mod parse;
 mod problem;
+mod reader;
 mod relay_entry;
 mod rules;
 mod settings;
+mod table;
 mod trust;
-mod values;
+mod types;
 
 #[cfg(test)]
 mod tests;
 
-pub use entry::{ChannelEntry, HookEntry, Origin, Source, Watch, WebhookEntry, WebhookWhen};
-pub use file::{Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, user_path};
+pub use documents::{example, reference_text, schema_text};
+pub use entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
+pub use file::{
+    Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, parse, parse_repository, user_path,
+};
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
-pub use parse::{parse, parse_repository};
 pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
+pub use reader::{Origin, Source};
 pub use relay_entry::{RelayEntry, RelayLink, RepositoryEntry, TeamLink};
 pub use rules::{Rules, TableRule, WebhookRule};
-pub use settings::{
-    Answers, Change, Channels, Config, LastGood, OnePane, RepositorySettings, Tmux, schema_text,
-};
+pub use settings::{Answers, Change, Channels, Config, LastGood, OnePane, RepositorySettings, Tmux};
 pub use trust::{TrustError, Trustable, Trusted};
-
-/// Returns a documented file with every key at its default, and with commented-out examples.
-pub fn example(rules: &Rules) -> String {
-    include_str!("example.toml").replace("{webhook kinds}", &rules.webhooks.names.join(", "))
-}

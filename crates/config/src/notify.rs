@@ -3,96 +3,81 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use ringer_core::Scope;
 use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{Mute, PopupMode, RateLimit};
 use ringer_core::time::DailySpan;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Serialize, Serializer};
+use serde_json::{Map, Value, json};
+use toml::de::DeValue;
 
-use crate::values::{span, word};
+use crate::reader::Field;
+use crate::table::{FieldType, SettingValue, Settings, Shape, settings};
+use crate::types::{
+    Words, command, list, name, optional, path, positive_span_or_off, span, span_or_off, switch, table, text,
+    word,
+};
 
-/// How notifications are shown.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own in the file")]
-pub struct Notify {
-    /// Where popups are shown: `auto` is the desktop, or the terminal if the desktop does not answer.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<PopupMode>")]
-    pub popup: PopupMode,
-    /// `true` plays the desktop theme's sound; a string is a file to play.
-    #[schemars(schema_with = "sound_schema")]
-    pub sound: SoundSetting,
-    /// A program to run for every notification, and its arguments.
-    pub command: Vec<String>,
-    /// Whether a pane with an unread notification has a ring.
-    pub ring: bool,
-    /// Which terminals have a mark in their title while a notification is unread: `auto` where the title can be read back
-    /// (tmux panes, kitty, `ringer run`), `always` in others too.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<TitleMark>")]
-    pub title_mark: TitleMark,
-    /// Whether a pane flashes once when it gets a notification.
-    pub flash: bool,
-    /// Whether to send the event `reorder` when a workspace gets a notification, for programs that sort workspaces. Ringer itself
-    /// moves nothing.
-    pub reorder: bool,
-    /// Daily time spans without popups, sounds, commands and webhooks, like `22:00-07:00`.
-    #[schemars(schema_with = "quiet_hours_schema")]
-    pub quiet_hours: Vec<QuietHours>,
-    /// What to mute.
-    pub mute: Vec<Matcher>,
-    /// Maximum rate per sender, like `30/min` (`s`, `min`, `h`) or `off`. The rest is listed as unread only.
-    #[serde(serialize_with = "write_rate")]
-    #[schemars(schema_with = "rate_schema")]
-    pub rate_limit: Option<RateLimit>,
-    /// Also notify about subagents.
-    pub subagents: bool,
-    /// Where it is not known whether you look at the pane, the end of a turn shorter than this makes no popup and no sound.
-    /// `0s` turns this off.
-    #[serde(serialize_with = "span::serialize")]
-    #[schemars(schema_with = "span::schema")]
-    pub min_turn: Duration,
-    /// How long after the end of a turn to remind you that the agent is waiting, or `off`. The reminder makes no popup and no
-    /// sound if the end of the turn made a popup.
-    #[serde(serialize_with = "span::serialize_or_off")]
-    #[schemars(schema_with = "span::schema_or_off")]
-    pub idle_reminder: Option<Duration>,
-    /// How long a question, a permission, a stuck agent or an error may stay open before it goes to webhooks with `when = "away"`.
-    #[serde(serialize_with = "span::serialize")]
-    #[schemars(schema_with = "span::schema")]
-    pub escalate_after: Duration,
-    /// How long a program that reports your typing may report none before you count as away; or `off`.
-    #[serde(serialize_with = "span::serialize_or_off")]
-    #[schemars(schema_with = "span::schema_or_off")]
-    pub away_after: Option<Duration>,
-    /// Other sounds for some kinds: `true`, `false` or a file to play.
-    #[serde(serialize_with = "write_sounds")]
-    #[schemars(schema_with = "sounds_schema")]
-    pub sounds: Vec<(ShownKind, SoundSetting)>,
+settings! {
+    /// How notifications are shown.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Notify("Notify"): Default {
+        /// Where popups are shown: `auto` (the desktop, or the terminal if the desktop does not answer), `desktop`, `terminal`,
+        /// `both`, `off`.
+        pub popup: PopupMode = PopupMode::Auto => word(),
+        /// `false`, `true` (the desktop theme's sound), or a file to play.
+        pub sound: SoundSetting = SoundSetting::Off => sound(),
+        /// A program to run for every notification, and its arguments, like `["notify-my-lamp", "--blue"]`.
+        pub command: Vec<String> = Vec::new() => command(),
+        /// Whether a pane with an unread notification has a ring.
+        pub ring: bool = true => switch(),
+        /// Which terminals have a mark in their title while a notification is unread: `auto` (where the title can be read back:
+        /// tmux panes, kitty, `ringer run`), `always` (others too; a program that sets its title meanwhile loses that title),
+        /// `off`.
+        pub title_mark: TitleMark = TitleMark::Auto => word(),
+        /// Whether a pane flashes once when it gets a notification. Tmux and plain terminals do not flash.
+        pub flash: bool = true => switch(),
+        /// Whether to send the event `reorder` when a workspace gets a notification, for programs that sort workspaces
+        /// (`ringer watch`). Ringer itself moves nothing.
+        pub reorder: bool = false => switch(),
+        /// Daily time spans without popups, sounds, commands and webhooks, like `["22:00-07:00"]`. Rings and badges stay. A span
+        /// may cross midnight.
+        pub quiet_hours: Vec<QuietHours> = Vec::new() => list(quiet_span(), "a list of spans like \"22:00-07:00\""),
+        /// What to mute, by agent, scope or kind, like `[{ agent = "noisy" }, { scope = "global", kind = "status" }]`.
+        #[also_in(repository)]
+        pub mute: Vec<Matcher> = Vec::new() => list(matcher(), "a list of tables like { agent = \"noisy\" }"),
+        /// Maximum rate per sender: a number per `s`, `min` or `h`, or `off`. The rest is listed as unread, but makes no popup,
+        /// sound, command or webhook, and does not escalate.
+        pub rate_limit: Option<RateLimit> = Some(RateLimit { count: 30, window: Duration::from_mins(1) }) => rate(),
+        /// Also notify about subagents.
+        pub subagents: bool = false => switch(),
+        /// The end of a turn shorter than this makes no popup and no sound where it is not known whether you look at the pane:
+        /// you most likely do. `0s` turns this off.
+        pub min_turn: Duration = Duration::from_secs(10) => span(),
+        /// How long after the end of a turn to remind you that the agent is waiting, or `off`. The reminder makes no popup and
+        /// no sound if the end of the turn made a popup.
+        pub idle_reminder: Option<Duration> = AgentTimeouts::default().idle => span_or_off(),
+        /// How long a question, a permission, a stuck agent or an error may stay open before it goes to webhooks with
+        /// `when = "away"`.
+        pub escalate_after: Duration = Duration::from_mins(2) => span(),
+        /// How long a program that reports your typing may report none before you count as away, or `off`.
+        pub away_after: Option<Duration> = Some(Duration::from_mins(3)) => positive_span_or_off(),
+        /// Other sounds for some kinds (`complete`, `waiting`, `permission`, `idle`, `question`, `stuck`, `error`, `status`):
+        /// `true`, `false` or a file to play.
+        #[lines("question = \"~/sounds/ding.oga\"", "complete = false")]
+        pub sounds: Vec<(ShownKind, SoundSetting)> = Vec::new() => sounds(),
+    }
 }
 
-impl Default for Notify {
-    fn default() -> Self {
-        Self {
-            popup: PopupMode::Auto,
-            sound: SoundSetting::Off,
-            command: Vec::new(),
-            ring: true,
-            title_mark: TitleMark::Auto,
-            flash: true,
-            reorder: false,
-            quiet_hours: Vec::new(),
-            mute: Vec::new(),
-            rate_limit: Some(RateLimit { count: 30, window: Duration::from_mins(1) }),
-            subagents: false,
-            min_turn: Duration::from_secs(10),
-            idle_reminder: AgentTimeouts::default().idle,
-            escalate_after: Duration::from_mins(2),
-            away_after: Some(Duration::from_mins(3)),
-            sounds: Vec::new(),
-        }
+impl Notify {
+    /// Returns true if notifications of this kind make a sound.
+    pub fn is_heard(&self, kind: ShownKind) -> bool {
+        *self.sound_of(kind) != SoundSetting::Off
+    }
+
+    /// Returns the sound of notifications of this kind.
+    pub fn sound_of(&self, kind: ShownKind) -> &SoundSetting {
+        self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
     }
 }
 
@@ -108,7 +93,7 @@ pub enum TitleMark {
     Off,
 }
 
-impl word::Word for TitleMark {
+impl Words for TitleMark {
     fn words() -> Vec<(&'static str, Self)> {
         vec![("auto", Self::Auto), ("always", Self::Always), ("off", Self::Off)]
     }
@@ -126,43 +111,47 @@ pub enum SoundSetting {
     File(PathBuf),
 }
 
-impl Serialize for SoundSetting {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self {
-            Self::Off => serializer.serialize_bool(false),
-            Self::Theme => serializer.serialize_bool(true),
-            Self::File(path) => path.serialize(serializer),
-        }
+/// `true`, `false` or a file to play.
+fn sound() -> FieldType<SoundSetting> {
+    FieldType::new(
+        |field| match field.value() {
+            DeValue::Boolean(false) => Some(SoundSetting::Off),
+            DeValue::Boolean(true) => Some(SoundSetting::Theme),
+            DeValue::String(_) => (path().read)(field).map(SoundSetting::File),
+            _ => field.expected("true, false or a file to play"),
+        },
+        |sound| match sound {
+            SoundSetting::Off => SettingValue::Boolean(false),
+            SoundSetting::Theme => SettingValue::Boolean(true),
+            SoundSetting::File(path) => SettingValue::text(&path.to_string_lossy()),
+        },
+        sound_schema,
+    )
+}
+
+fn sound_schema() -> Value {
+    json!({ "type": ["boolean", "string"], "minLength": 1 })
+}
+
+/// A table of kinds of notifications, each with its sound.
+fn sounds() -> FieldType<Vec<(ShownKind, SoundSetting)>> {
+    FieldType {
+        read: Box::new(|field| {
+            let kinds: Vec<&str> = ShownKind::all().map(ShownKind::as_str).collect();
+            let section = field.section("a table of kinds")?.with_keys(&kinds, |_| None);
+            let read = |kind: ShownKind| Some((kind, (sound().read)(&section.get(kind.as_str())?)?));
+            Some(ShownKind::all().filter_map(read).collect())
+        }),
+        write: Box::new(|sounds| {
+            let write = |(kind, own): &(ShownKind, _)| Some((kind.to_string(), (sound().write)(own)?));
+            Some(SettingValue::Table(sounds.iter().filter_map(write).collect()))
+        }),
+        shape: Box::new(|_| {
+            let kinds: Map<String, Value> =
+                ShownKind::all().map(|kind| (kind.to_string(), sound_schema())).collect();
+            Shape::Map(json!({ "type": "object", "properties": kinds, "additionalProperties": false }))
+        }),
     }
-}
-
-impl Notify {
-    /// Returns true if notifications of this kind make a sound.
-    pub fn is_heard(&self, kind: ShownKind) -> bool {
-        *self.sound_of(kind) != SoundSetting::Off
-    }
-
-    /// Returns the sound of notifications of this kind.
-    pub fn sound_of(&self, kind: ShownKind) -> &SoundSetting {
-        self.sounds.iter().find(|(own, _)| *own == kind).map_or(&self.sound, |(_, sound)| sound)
-    }
-}
-
-fn write_sounds<S: Serializer>(
-    sounds: &[(ShownKind, SoundSetting)],
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    serializer.collect_map(sounds.iter().map(|(kind, sound)| (kind.as_str(), sound)))
-}
-
-fn sounds_schema(generator: &mut SchemaGenerator) -> Schema {
-    let kinds: serde_json::Map<String, serde_json::Value> =
-        ShownKind::all().map(|kind| (kind.to_string(), sound_schema(generator).to_value())).collect();
-    json_schema!({ "type": "object", "properties": kinds, "additionalProperties": false })
-}
-
-fn sound_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": ["boolean", "string"], "minLength": 1 })
 }
 
 /// A daily time span, with its original text.
@@ -184,36 +173,33 @@ impl QuietHours {
     }
 }
 
-impl Serialize for QuietHours {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(&self.text)
+/// A time span of a day.
+fn quiet_span() -> FieldType<QuietHours> {
+    FieldType::new(
+        |field| {
+            let text = field.text()?;
+            let expected = "expected a span of the day like \"22:00-07:00\"";
+            QuietHours::parse(text).or_else(|| field.wrong(format!("has {text:?}; {expected}"), None))
+        },
+        |hours| SettingValue::text(&hours.text),
+        || {
+            let time = r"([01]?[0-9]|2[0-3]):[0-5]?[0-9]";
+            json!({ "type": "string", "pattern": format!(r"^\s*{time}\s*-\s*{time}\s*$") })
+        },
+    )
+}
+
+settings! {
+    /// What to mute. All given fields must match.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Matcher("Matcher"): Default {
+        /// The sender.
+        pub agent: Option<String> = None => optional(name("agent")),
+        /// The scope: a repository's id, or `global`.
+        pub scope: Option<String> = None => optional(scope()),
+        /// The kind.
+        pub kind: Option<ShownKind> = None => optional(word()),
     }
-}
-
-fn quiet_hours_schema(_: &mut SchemaGenerator) -> Schema {
-    let time = r"([01]?[0-9]|2[0-3]):[0-5]?[0-9]";
-    json_schema!({
-        "type": "array",
-        "items": { "type": "string", "pattern": format!(r"^\s*{time}\s*-\s*{time}\s*$") },
-    })
-}
-
-/// What to mute. All given fields must match.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields, extend("minProperties" = 1))]
-pub struct Matcher {
-    /// The sender.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub agent: Option<String>,
-    /// The scope: a repository's id, or `global`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String")]
-    pub scope: Option<String>,
-    /// The kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(schema_with = "word::schema::<ShownKind>")]
-    pub kind: Option<ShownKind>,
 }
 
 impl Matcher {
@@ -223,27 +209,49 @@ impl Matcher {
     }
 }
 
+fn scope() -> FieldType<String> {
+    let read = |field: &Field<'_, '_>| {
+        let wrong = |invalid| field.wrong(format!("cannot be used: {invalid}"), None);
+        Scope::new(field.text()?).map_or_else(wrong, |scope| Some(scope.as_str().to_owned()))
+    };
+    text(read, || json!({ "minLength": 1 }))
+}
+
+/// A table with at least one field of a [`Matcher`].
+fn matcher() -> FieldType<Matcher> {
+    let read = |field: &Field<'_, '_>| {
+        let section = field.section("a table like { agent = \"noisy\" }")?.with_keys(Matcher::KEYS, |_| None);
+        let matcher = Matcher::read(&section);
+        if section.fields().next().is_none() {
+            let what = "has an empty table, which matches nothing; expected agent, scope or kind";
+            return field.wrong(what, None);
+        }
+        matcher
+    };
+    FieldType { read: Box::new(read), ..table() }
+}
+
 const RATE_OFF: &str = "off";
 
-/// The error of [`read_rate`].
-pub(crate) struct NotARate;
-
-/// Parses a rate like `30/min`. `off` is `None`.
-pub(crate) fn read_rate(text: &str) -> Result<Option<RateLimit>, NotARate> {
-    if text == RATE_OFF { Ok(None) } else { RateLimit::parse(text).map(Some).ok_or(NotARate) }
-}
-
-#[expect(clippy::ref_option, reason = "serde passes fields by reference")]
-fn write_rate<S: Serializer>(rate: &Option<RateLimit>, serializer: S) -> Result<S::Ok, S::Error> {
-    let Some(rate) = rate else { return serializer.serialize_str(RATE_OFF) };
-    let unit = match rate.window.as_secs() {
-        1 => "s",
-        60 => "min",
-        _ => "h",
-    };
-    serializer.serialize_str(&format!("{}/{unit}", rate.count))
-}
-
-fn rate_schema(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({ "type": "string", "pattern": r"^(off|\s*\+?0*[1-9][0-9]*\s*/\s*(s|min|h)\s*)$" })
+/// A rate like `30/min`, or `off`, which is `None`.
+fn rate() -> FieldType<Option<RateLimit>> {
+    FieldType::new(
+        |field| match field.text()? {
+            RATE_OFF => Some(None),
+            text => RateLimit::parse(text).map(Some).or_else(|| {
+                let expected = "expected a rate like \"30/min\" (per s, min or h), or \"off\"";
+                field.wrong(format!("is {text:?}; {expected}"), None)
+            }),
+        },
+        |rate| {
+            let Some(rate) = rate else { return SettingValue::text(RATE_OFF) };
+            let unit = match rate.window.as_secs() {
+                1 => "s",
+                60 => "min",
+                _ => "h",
+            };
+            SettingValue::Text(format!("{}/{unit}", rate.count))
+        },
+        || json!({ "type": "string", "pattern": r"^(off|\s*\+?0*[1-9][0-9]*\s*/\s*(s|min|h)\s*)$" }),
+    )
 }

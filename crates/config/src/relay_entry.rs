@@ -5,27 +5,14 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 
 use ringer_platform::shell_word;
-use schemars::JsonSchema;
-use serde::Serialize;
+use serde_json::json;
 
-use crate::page::{Item, Section};
+use crate::reader::{Field, Section};
+use crate::table::settings;
+use crate::types::{name, name_up_to, optional, path, program, switch, text};
 
-pub(crate) const RELAY: [&str; 12] = [
-    "name",
-    "ssh",
-    "program",
-    "command",
-    "nats",
-    "domain",
-    "team",
-    "credentials",
-    "ca",
-    "may_answer",
-    "may_reach_lead",
-    "share_marks",
-];
 /// Each link needs a process and a thread of the hub.
-const MAX_RELAYS: usize = 32;
+pub(crate) const MAX_RELAYS: usize = 32;
 /// The longest name of a machine or a repository, in bytes.
 const MAX_NAME: usize = 64;
 
@@ -43,57 +30,51 @@ const SSH: [&str; 10] = [
     "ServerAliveCountMax=3",
 ];
 
-/// A machine whose messages come here, and that gets the messages of this one; or a team of machines.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Relay", deny_unknown_fields, default)]
-pub struct RelayEntry {
-    /// What the machine is called in lists and after `@` [default: the host of `ssh`]. With `nats`: what this machine is
-    /// called in the team [default: its host name].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1, max = 64), default = "Option::<String>::default")]
-    pub name: Option<String>,
-    /// Host to connect to, as `ssh` takes it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub ssh: Option<String>,
-    /// Path of `ringer` on that host [default: `ringer`].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub program: Option<String>,
-    /// Instead of `ssh`: a program and its arguments that run `ringer relay serve --stdio` on the machine.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub command: Vec<String>,
-    /// Instead of `ssh`: the address of the NATS server of a team, such as `tls://nats.example.org:4222`. Those of a cluster
-    /// with commas between them.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1), default = "Option::<String>::default")]
-    pub nats: Option<String>,
-    /// With `nats`: the `domain` in the `jetstream` settings of the server that has the stream, where the address is that of a leaf
-    /// node.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1, max = 40), default = "Option::<String>::default")]
-    pub domain: Option<String>,
-    /// The name of the team. The machine `box` of the team `platform` is listed as `box.platform`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", length(min = 1, max = 20), default = "Option::<String>::default")]
-    pub team: Option<String>,
-    /// File with the credentials for the NATS server; only you may be able to read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", default = "Option::<String>::default")]
-    pub credentials: Option<PathBuf>,
-    /// File with the certificate that the NATS server's one is signed with [default: those that the system trusts].
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "String", default = "Option::<String>::default")]
-    pub ca: Option<PathBuf>,
-    /// Whether what agents on the machine ask may be answered from here. With `nats`: whether other machines of the team may
-    /// answer what agents ask here, and write to them.
-    pub may_answer: bool,
-    /// Whether messages of agents on the machine reach the lead agent of the same repository here. With `nats`: those of agents
-    /// on all machines of the team.
-    pub may_reach_lead: bool,
-    /// With `nats`: whether what you read, clear or snooze here counts on the other machines of the team, and the other way
-    /// round.
-    pub share_marks: bool,
+settings! {
+    /// A machine whose messages come here, and that gets the messages of this one; or a team of machines.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct RelayEntry("Relay"): Default {
+        /// What the machine is called in lists and after `@` in `worker-1@box` [default: the host of `ssh`]. With `nats`: what
+        /// this machine is called in the team [default: its host name].
+        #[example("box", "devcontainer", "laptop")]
+        pub name: Option<String> = None => optional(name_up_to(MAX_NAME, "name")),
+        /// Host to connect to, as `ssh` takes it: a name of your `~/.ssh/config`, or `me@box.lan`.
+        #[example("me@box.lan")]
+        pub ssh: Option<String> = None => optional(text(host, || json!({ "minLength": 1 }))),
+        /// Path of `ringer` on that host [default: `ringer`]. A non-interactive ssh often has a short `PATH`.
+        #[example("~/.cargo/bin/ringer")]
+        pub program: Option<String> = None => optional(name("program")),
+        /// Instead of `ssh`: a program and its arguments that run `ringer relay serve --stdio` on the machine.
+        #[example(_, ["docker", "exec", "-i", "devcontainer", "ringer", "relay", "serve", "--stdio"])]
+        pub command: Vec<String> = Vec::new() => program(),
+        /// Instead of `ssh`: the address of the NATS server of a team, such as `tls://nats.example.org:4222`; those of a cluster
+        /// with commas between them. `nats://` on loopback only.
+        #[example(_, _, "tls://nats.example.org:4222")]
+        pub nats: Option<String> = None => optional(text(|field| field.text().map(str::to_owned), || json!({ "minLength": 1 }))),
+        /// With `nats`: the `domain` in the `jetstream` settings of the server that has the stream, where the address is that of
+        /// a leaf node.
+        #[example(_, _, "hub")]
+        pub domain: Option<String> = None => optional(name_up_to(MAX_DOMAIN, "domain")),
+        /// The name of the team. The machine `box` of the team `platform` is listed as `box.platform`.
+        #[example(_, _, "platform")]
+        pub team: Option<String> = None => optional(name_up_to(MAX_TEAM, "team")),
+        /// File with the JWT or nkey of this machine for the NATS server; only you may be able to read it.
+        #[example(_, _, "~/.config/ringer/platform.creds")]
+        pub credentials: Option<PathBuf> = None => optional(path()),
+        /// File with the certificate that the NATS server's one is signed with [default: those that the system trusts].
+        #[example(_, _, "~/.config/ringer/ca.pem")]
+        pub ca: Option<PathBuf> = None => optional(path()),
+        /// Whether this machine may answer what agents on the machine ask, and write to them, the lead agent included. With
+        /// `nats`: whether other machines of the team may answer what agents ask here, and write to them.
+        pub may_answer: bool = false => switch(),
+        /// Whether messages of agents on the machine reach the lead agent of the same repository here. With `nats`: those of
+        /// agents on all machines of the team.
+        pub may_reach_lead: bool = false => switch(),
+        /// With `nats`: whether what you read, clear or snooze here counts on the other machines of the team, and the other way
+        /// round.
+        #[example(_, _, false)]
+        pub share_marks: bool = false => switch(),
+    }
 }
 
 impl RelayEntry {
@@ -122,15 +103,79 @@ impl RelayEntry {
         fixed.chain(["--".to_owned(), host.clone(), remote]).collect()
     }
 
+    /// Checks the fields together: they belong to one kind of link, and no earlier link leads to the same machine.
+    pub(crate) fn check(&self, section: &Section<'_, '_>, earlier: &[Self]) -> bool {
+        if let Some((what, hint)) = self.wrong_fields(section) {
+            section.wrong(what, hint);
+            return false;
+        }
+        if self.nats.is_none() && self.ssh.is_none() && self.command.is_empty() {
+            // The problem of the field is recorded.
+            return false;
+        }
+        if earlier.iter().any(|other| other.machine() == self.machine()) {
+            let what = format!("has two machines named {:?}; each name must be unique", self.machine());
+            section.wrong(what, Some("give one of them another `name`"));
+        }
+        true
+    }
+
+    /// Returns the first problem with the fields that `section` has, and a line that would fix it.
+    fn wrong_fields(&self, section: &Section<'_, '_>) -> Option<(String, Option<&'static str>)> {
+        let has = |key: &str| section.has(key);
+        if has("nats") {
+            if has("ssh") || has("program") || has("command") {
+                return Some(("has `nats` and what belongs to a link of another kind".to_owned(), None));
+            }
+            return self.wrong_team().map(|(what, example)| (what, Some(example)));
+        }
+        if has("ssh") == has("command") {
+            return Some(("needs either `ssh`, `command` or `nats`".to_owned(), Some("ssh = \"box\"")));
+        }
+        let of_team = ["team", "credentials", "ca", "domain"].into_iter().filter(|key| has(key));
+        if let Some(key) = of_team.chain(self.share_marks.then_some("share_marks")).next() {
+            return Some((format!("has `{key}`, which belongs to `nats`"), None));
+        }
+        if has("program") && has("command") {
+            return Some(("has `program`, which belongs to `ssh`".to_owned(), None));
+        }
+        let is_link = self.ssh.is_some() || !self.command.is_empty();
+        if is_link && !is_name(self.machine()) {
+            let machine = self.machine();
+            let what = format!("has the name {machine:?}; expected letters, digits, `-`, `_` and `.`");
+            return Some((what, Some("name = \"box\"")));
+        }
+        None
+    }
+
     /// Checks an entry with `nats`. Returns the problem and a line that would fix it.
     pub fn wrong_team(&self) -> Option<(String, &'static str)> {
-        wrong_team(&TeamParts {
-            urls: self.nats.as_deref()?,
-            domain: self.domain.as_deref(),
-            team: self.team.as_deref(),
-            name: self.name.as_deref(),
-            has_credentials: self.credentials.is_some(),
-        })
+        let urls = addresses(self.nats.as_deref()?);
+        if urls.len() > MAX_ADDRESSES {
+            let what = format!("has {} addresses; {MAX_ADDRESSES} are possible", urls.len());
+            return Some((what, EXAMPLE));
+        }
+        for url in &urls {
+            let host = match host_of(url) {
+                Ok(host) => host,
+                Err(why) => return Some((format!("has the address {url:?}, {why}"), EXAMPLE)),
+            };
+            let is_loopback = is_loopback(host);
+            if !is_loopback && !url.starts_with("tls://") {
+                let what = format!("has the address {url:?}, over which messages would go unencrypted");
+                return Some((what, EXAMPLE));
+            }
+            if !is_loopback && self.credentials.is_none() {
+                // Without credentials the server cannot tell one machine from another.
+                let example = "credentials = \"~/.config/ringer/platform.creds\"";
+                return Some(("needs `credentials`".to_owned(), example));
+            }
+        }
+        let no_team = || self.team.is_none().then(|| ("needs `team`".to_owned(), "team = \"platform\""));
+        wrong_word("domain", self.domain.as_deref(), MAX_DOMAIN, "domain = \"hub\"")
+            .or_else(no_team)
+            .or_else(|| wrong_word("team", self.team.as_deref(), MAX_TEAM, "team = \"platform\""))
+            .or_else(|| wrong_word("name", self.name.as_deref(), MAX_MACHINE, "name = \"laptop\""))
     }
 
     /// Returns the link as the program that connects needs it.
@@ -206,79 +251,11 @@ pub(crate) fn is_name(name: &str) -> bool {
     begins_well && name.len() <= MAX_NAME && name.bytes().all(is_allowed)
 }
 
-/// Reads every `[[relay]]` table.
-pub(crate) fn relays(root: &Section<'_, '_>) -> Vec<RelayEntry> {
-    let Some(item) = root.get("relay") else { return Vec::new() };
-    let expected = "tables that begin with [[relay]]";
-    let items = item.list(expected).unwrap_or_default();
-    if items.len() > MAX_RELAYS {
-        let what = format!("has {} tables; {MAX_RELAYS} are possible", items.len());
-        return item.wrong(what, None).unwrap_or_default();
-    }
-    let mut relays: Vec<RelayEntry> = Vec::new();
-    for item in &items {
-        let Some(relay) = item.section(expected).and_then(|section| relay(item, &section)) else { continue };
-        if relays.iter().any(|other| other.machine() == relay.machine()) {
-            let what = format!("has two machines named {:?}; each name must be unique", relay.machine());
-            item.wrong::<()>(what, Some("give one of them another `name`".to_owned()));
-        }
-        relays.push(relay);
-    }
-    relays
-}
-
-fn relay(item: &Item<'_, '_>, section: &Section<'_, '_>) -> Option<RelayEntry> {
-    let section = section.clone().with_keys(&RELAY, |_| None);
-    let relay = RelayEntry {
-        name: section.get("name").and_then(|item| item.name_text("name")),
-        ssh: section.get("ssh").and_then(|item| host(&item)),
-        program: section.get("program").and_then(|item| item.name_text("program")),
-        command: section.get("command").and_then(|item| item.program()).unwrap_or_default(),
-        nats: section.get("nats").and_then(|item| item.text()).map(str::to_owned),
-        domain: section.get("domain").and_then(|item| item.name_text("domain")),
-        team: section.get("team").and_then(|item| item.name_text("team")),
-        credentials: section.get("credentials").and_then(|item| item.path()),
-        ca: section.get("ca").and_then(|item| item.path()),
-        may_answer: section.get("may_answer").and_then(|item| item.boolean()).unwrap_or_default(),
-        may_reach_lead: section.get("may_reach_lead").and_then(|item| item.boolean()).unwrap_or_default(),
-        share_marks: section.get("share_marks").and_then(|item| item.boolean()).unwrap_or_default(),
-    };
-    let has = |key: &str| section.get(key).is_some();
-    if has("nats") {
-        if has("ssh") || has("program") || has("command") {
-            return item.wrong("has `nats` and what belongs to a link of another kind", None);
-        }
-        return match relay.wrong_team() {
-            None => relay.nats.is_some().then_some(relay),
-            Some((what, example)) => item.wrong(what, Some(example.to_owned())),
-        };
-    }
-    if has("ssh") == has("command") {
-        return item.wrong("needs either `ssh`, `command` or `nats`", Some("ssh = \"box\"".to_owned()));
-    }
-    let of_team = [("team", has("team")), ("credentials", has("credentials")), ("ca", has("ca"))];
-    let of_team = of_team.into_iter().chain([("domain", has("domain")), ("share_marks", relay.share_marks)]);
-    if let Some((key, _)) = of_team.into_iter().find(|(_, is_set)| *is_set) {
-        return item.wrong(format!("has `{key}`, which belongs to `nats`"), None);
-    }
-    if has("program") && has("command") {
-        return item.wrong("has `program`, which belongs to `ssh`", None);
-    }
-    if relay.ssh.is_none() && relay.command.is_empty() {
-        return None;
-    }
-    if !is_name(relay.machine()) {
-        let what = format!("has the name {:?}; expected letters, digits, `-`, `_` and `.`", relay.machine());
-        return item.wrong(what, Some("name = \"box\"".to_owned()));
-    }
-    Some(relay)
-}
-
 /// Reads a host. A leading `-` is refused, because ssh would take it as an option.
-fn host(item: &Item<'_, '_>) -> Option<String> {
-    let text = item.name_text("host")?;
+fn host(field: &Field<'_, '_>) -> Option<String> {
+    let text = field.name_text("host")?;
     if text.starts_with('-') || text.contains(char::is_whitespace) {
-        return item.wrong(format!("is {text:?}, which is no host"), None);
+        return field.wrong(format!("is {text:?}, which is no host"), None);
     }
     Some(text)
 }
@@ -301,56 +278,15 @@ fn is_word(text: &str, most: usize) -> bool {
     begins_well && text.len() <= most && text.bytes().all(is_allowed)
 }
 
-/// The parts of an entry that [`wrong_team`] checks.
-pub(crate) struct TeamParts<'a> {
-    /// The addresses, separated by commas.
-    pub(crate) urls: &'a str,
-    pub(crate) domain: Option<&'a str>,
-    pub(crate) team: Option<&'a str>,
-    /// The name of this machine in the team.
-    pub(crate) name: Option<&'a str>,
-    pub(crate) has_credentials: bool,
-}
-
-/// Checks the settings of a team. Returns the problem and a line that would fix it.
-pub(crate) fn wrong_team(parts: &TeamParts<'_>) -> Option<(String, &'static str)> {
-    let urls = addresses(parts.urls);
-    if urls.len() > MAX_ADDRESSES {
-        let what = format!("has {} addresses; {MAX_ADDRESSES} are possible", urls.len());
-        return Some((what, EXAMPLE));
-    }
-    for url in &urls {
-        let host = match host_of(url) {
-            Ok(host) => host,
-            Err(why) => return Some((format!("has the address {url:?}, {why}"), EXAMPLE)),
-        };
-        let is_loopback = is_loopback(host);
-        if !is_loopback && !url.starts_with("tls://") {
-            let what = format!("has the address {url:?}, over which messages would go unencrypted");
-            return Some((what, EXAMPLE));
-        }
-        if !is_loopback && !parts.has_credentials {
-            // Without credentials the server cannot tell one machine from another.
-            let example = "credentials = \"~/.config/ringer/platform.creds\"";
-            return Some(("needs `credentials`".to_owned(), example));
-        }
-    }
-    if let Some(domain) = parts.domain.filter(|domain| !is_word(domain, MAX_DOMAIN)) {
-        let what =
-            format!("has the domain {domain:?}; expected at most {MAX_DOMAIN} letters, digits, `-` and `_`");
-        return Some((what, "domain = \"hub\""));
-    }
-    let Some(team) = parts.team else { return Some(("needs `team`".to_owned(), "team = \"platform\"")) };
-    if !is_word(team, MAX_TEAM) {
-        let what = format!("has the team {team:?}; expected at most {MAX_TEAM} letters, digits, `-` and `_`");
-        return Some((what, "team = \"platform\""));
-    }
-    let name = parts.name.filter(|name| !is_word(name, MAX_MACHINE));
-    name.map(|name| {
-        let what =
-            format!("has the name {name:?}; expected at most {MAX_MACHINE} letters, digits, `-` and `_`");
-        (what, "name = \"laptop\"")
-    })
+/// Checks that a value is a word, as [`is_word`] does. Returns the problem and `example`.
+fn wrong_word(
+    key: &str,
+    value: Option<&str>,
+    most: usize,
+    example: &'static str,
+) -> Option<(String, &'static str)> {
+    let value = value.filter(|value| !is_word(value, most))?;
+    Some((format!("has the {key} {value:?}; expected at most {most} letters, digits, `-` and `_`"), example))
 }
 
 const EXAMPLE: &str = "nats = \"tls://nats.example.org:4222\"";
@@ -381,56 +317,41 @@ fn is_loopback(host: &str) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-pub(crate) const REPOSITORY: [&str; 2] = ["path", "name"];
 /// Every message to another machine is compared with all of them.
-const MAX_REPOSITORIES: usize = 64;
+pub(crate) const MAX_REPOSITORIES: usize = 64;
 
-/// A name for a repository. One of the same name on another machine is the same repository, whatever their remotes are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(rename = "Repository", deny_unknown_fields)]
-pub struct RepositoryEntry {
-    /// The root of the repository, or of one of its worktrees.
-    #[schemars(with = "String", length(min = 1))]
-    pub path: PathBuf,
-    /// What it is called on all machines: letters, digits, `-`, `_` and `.`.
-    #[schemars(length(min = 1, max = 64), regex(pattern = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
-    pub name: String,
+settings! {
+    /// A name for a repository. One of the same name on another machine is the same repository, whatever their remotes are.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct RepositoryEntry("Repository") {
+        /// The root of the repository, or of one of its worktrees.
+        #[example("~/src/api")]
+        pub path: PathBuf => path(),
+        /// What it is called on all machines: letters, digits, `-`, `_` and `.`, at most 64. It counts instead of the remote
+        /// `origin`.
+        #[example("api")]
+        pub name: String => text(repository_name, || json!({ "minLength": 1, "maxLength": MAX_NAME, "pattern": "^[A-Za-z0-9][A-Za-z0-9._-]*$" })),
+    }
 }
 
-/// Reads every `[[repository]]` table. Several clones on one machine may have the same name.
-pub(crate) fn repositories(root: &Section<'_, '_>) -> Vec<RepositoryEntry> {
-    let Some(item) = root.get("repository") else { return Vec::new() };
-    let expected = "tables that begin with [[repository]]";
-    let items = item.list(expected).unwrap_or_default();
-    if items.len() > MAX_REPOSITORIES {
-        let what = format!("has {} tables; {MAX_REPOSITORIES} are possible", items.len());
-        return item.wrong(what, None).unwrap_or_default();
+impl RepositoryEntry {
+    /// Checks that no earlier entry has the path. Several clones on one machine may have the same name.
+    pub(crate) fn check(&self, section: &Section<'_, '_>, earlier: &[Self]) -> bool {
+        let is_new = earlier.iter().all(|known| known.path != self.path);
+        if let Some(path) = section.get("path").filter(|_| !is_new) {
+            path.wrong::<()>("has a name already; each path must be unique", None);
+        }
+        is_new
     }
-    let mut repositories: Vec<RepositoryEntry> = Vec::new();
-    for section in items.iter().filter_map(|item| item.section(expected)) {
-        let section = section.with_keys(&REPOSITORY, |_| None);
-        let path = section.require("path").and_then(|item| {
-            let path = item.path()?;
-            let is_known = repositories.iter().any(|known| known.path == path);
-            if is_known {
-                item.wrong("has a name already; each path must be unique", None)
-            } else {
-                Some(path)
-            }
-        });
-        let name = section.require("name").and_then(|item| name(&item));
-        repositories.extend(path.zip(name).map(|(path, name)| RepositoryEntry { path, name }));
-    }
-    repositories
 }
 
-fn name(item: &Item<'_, '_>) -> Option<String> {
-    let text = item.text()?;
+fn repository_name(field: &Field<'_, '_>) -> Option<String> {
+    let text = field.text()?;
     if is_name(text) {
         return Some(text.to_owned());
     }
     let expected = "expected letters, digits, `-`, `_` and `.`, at most 64";
-    item.wrong(format!("is {text:?}; {expected}"), Some("name = \"api\"".to_owned()))
+    field.wrong(format!("is {text:?}; {expected}"), Some("name = \"api\"".to_owned()))
 }
 
 #[cfg(test)]
@@ -438,8 +359,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Rules;
-    use crate::parse::{parse, parse_repository};
+    use crate::{Rules, parse, parse_repository};
 
     fn read(text: &str) -> Result<Vec<RelayEntry>, String> {
         let config = parse(

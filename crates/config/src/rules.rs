@@ -1,9 +1,5 @@
 //! The parts of the settings that other crates define: services of webhooks, keys and colours.
 
-use toml::de::DeValue;
-
-use crate::page::Section;
-
 /// What other crates define.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {
@@ -37,22 +33,6 @@ pub struct TableRule {
     pub keys: Vec<&'static str>,
     /// Checks a value. An error continues the sentence that starts with the key: `is "x"; expected a or b`.
     pub check: fn(key: &str, value: &str) -> Result<(), String>,
-}
-
-impl TableRule {
-    /// Records the problems of the table. Values that are not strings have been reported already.
-    pub(crate) fn apply(&self, root: &Section<'_, '_>) {
-        let table = root.get(self.table).filter(|item| matches!(item.value(), DeValue::Table(_)));
-        let Some(section) = table.and_then(|item| item.section("a table")) else { return };
-        let section = section.with_keys(&self.keys, |_| None);
-        for (key, item) in section.items().filter(|(key, _)| self.keys.contains(key)) {
-            if let DeValue::String(value) = item.value()
-                && let Err(what) = (self.check)(key, value)
-            {
-                item.wrong::<()>(what, None);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

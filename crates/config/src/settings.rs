@@ -1,4 +1,4 @@
-//! The settings, their conversion to the engine's preferences, and their JSON schema.
+//! The settings of the whole file, and their conversion to the engine's preferences.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
@@ -9,75 +9,80 @@ use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{DeliveryChannel, PopupMode, RuleSettings};
 use ringer_term::Channel;
-use schemars::JsonSchema;
-use schemars::generate::SchemaSettings;
-use serde::Serialize;
-use serde_json::Value;
 
 use crate::entry::{ChannelEntry, HookEntry, Watch, WebhookEntry, WebhookWhen};
 use crate::notify::{Matcher, Notify, QuietHours, TitleMark};
 use crate::problem::ConfigErrors;
-use crate::relay_entry::{RelayEntry, RelayLink, RepositoryEntry};
-use crate::rules::Rules;
+use crate::relay_entry::{MAX_RELAYS, MAX_REPOSITORIES, RelayEntry, RelayLink, RepositoryEntry};
+use crate::table::settings;
 use crate::trust::Trusted;
-use crate::values::{milliseconds, word};
+use crate::types::{at_most, checked_tables, milliseconds, strings, switch, table, tables, unique, word};
 
-/// The user's settings. All keys are optional.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(title = "Ringer's config.toml", default, deny_unknown_fields)]
-pub struct Config {
-    /// Terminal notification method; `auto` uses the best one that the terminal supports.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<Channel>")]
-    pub preferred_channel: Channel,
-    /// How long an agent may work without any event before it counts as stuck, in milliseconds.
-    #[serde(rename = "stuck_threshold_ms", serialize_with = "milliseconds::serialize")]
-    #[schemars(schema_with = "milliseconds::schema")]
-    pub stuck_threshold: Duration,
-    /// How notifications are shown.
-    pub notify: Notify,
-    /// Programs that read every notification before it is shown and may change it. They run in this order.
-    #[serde(rename = "hook")]
-    pub hooks: Vec<HookEntry>,
-    /// HTTP endpoints that receive notifications.
-    #[serde(rename = "webhook")]
-    pub webhooks: Vec<WebhookEntry>,
-    /// Files to watch, and what to run when one changes.
-    #[serde(rename = "watch")]
-    pub watches: Vec<Watch>,
-    /// Whether MCP servers may push messages into agents' conversations.
-    pub channels: Channels,
-    /// MCP servers that push messages to an agent.
-    #[serde(rename = "channel")]
-    pub channel_servers: Vec<ChannelEntry>,
-    /// Keys of the inbox, and of panes (`pane_…`): an action, and its key or keys.
-    pub keys: BTreeMap<String, String>,
-    /// Colours of the inbox, and the mouse in the inbox and in panes: `name` is `terminal`, `dark`, `light` or `none`; `mouse` is `on` or `off`.
-    pub theme: BTreeMap<String, String>,
-    /// How Ringer draws in tmux.
-    pub tmux: Tmux,
-    /// Who may answer for you.
-    pub answers: Answers,
-    /// Other machines.
-    #[serde(rename = "relay")]
-    pub relays: Vec<RelayEntry>,
-    /// Names of repositories, by which other machines know them.
-    #[serde(rename = "repository")]
-    pub repositories: Vec<RepositoryEntry>,
-    /// The file that these settings were read from.
-    #[serde(skip)]
-    pub path: PathBuf,
+/// Each MCP server needs a process and a thread of the hub.
+const MAX_CHANNELS: usize = 16;
+
+settings! {
+    /// The user's settings. All keys are optional.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Config("Config"): Default {
+        /// Terminal notification method; `auto` uses the best one that the terminal supports. `notifications_disabled`: no popup
+        /// of any kind, on the desktop either.
+        pub preferred_channel: Channel = Channel::default() => word(),
+        /// How long an agent may work without any event before it counts as stuck, in milliseconds.
+        #[key("stuck_threshold_ms")]
+        pub stuck_threshold: Duration = AgentTimeouts::default().stuck => milliseconds(),
+        /// How notifications are shown.
+        #[also_in(repository)]
+        pub notify: Notify = Notify::default() => table(),
+        /// Programs that read every notification before it is shown and may change it. They run in this order; each reads what
+        /// the one before it left.
+        #[key("hook")]
+        #[also_in(repository)]
+        pub hooks: Vec<HookEntry> = Vec::new() => unique("id", tables()),
+        /// HTTP endpoints that receive notifications.
+        #[key("webhook")]
+        pub webhooks: Vec<WebhookEntry> = Vec::new() => unique("id", checked_tables(WebhookEntry::check)),
+        /// Files to watch, and what to run when one changes.
+        #[key("watch")]
+        #[also_in(repository)]
+        pub watches: Vec<Watch> = Vec::new() => tables(),
+        /// Whether MCP servers may push messages into agents' conversations.
+        pub channels: Channels = Channels::default() => table(),
+        /// MCP servers that push messages to an agent.
+        #[key("channel")]
+        pub channel_servers: Vec<ChannelEntry> = Vec::new() => unique("name", at_most(MAX_CHANNELS, tables())),
+        /// Keys of the inbox, and of panes (`pane_…`): an action, and its key or keys.
+        #[lines("answer = \"a\"", "quit = \"q ctrl-c\"", "pane_prefix = \"ctrl-g\"")]
+        pub keys: BTreeMap<String, String> = BTreeMap::new() => strings(),
+        /// Colours of the inbox, and the mouse in the inbox and in panes: `name` is `terminal` (its own 16 colours), `dark`,
+        /// `light` or `none`; `mouse` is `on` or `off`.
+        #[lines("name = \"dark\"", "mouse = \"off\"")]
+        pub theme: BTreeMap<String, String> = BTreeMap::new() => strings(),
+        /// How Ringer draws in tmux.
+        pub tmux: Tmux = Tmux::default() => table(),
+        /// Who may answer for you.
+        pub answers: Answers = Answers::default() => table(),
+        /// Other machines, in one inbox with this one: `ringer relay add` writes these tables. A machine has either `ssh` or
+        /// `command`; a team of machines has `nats`.
+        #[key("relay")]
+        pub relays: Vec<RelayEntry> = Vec::new() => at_most(MAX_RELAYS, checked_tables(RelayEntry::check)),
+        /// Names of repositories, by which other machines know them.
+        #[key("repository")]
+        pub repositories: Vec<RepositoryEntry> = Vec::new() => at_most(MAX_REPOSITORIES, checked_tables(RepositoryEntry::check)),
+    } from section {
+        /// The file that these settings were read from.
+        pub path: PathBuf = section.source().path,
+    }
 }
 
-/// How Ringer draws in tmux.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields)]
-pub struct Tmux {
-    /// How a ring shows in a window with one pane, which has no border: `none`, `tint` is a dark blue background, `border` is a
-    /// line above the pane.
-    #[serde(serialize_with = "word::serialize")]
-    #[schemars(schema_with = "word::schema::<OnePane>")]
-    pub one_pane: OnePane,
+settings! {
+    /// How Ringer draws in tmux.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Tmux("Tmux"): Default {
+        /// How a ring shows in a window with one pane, which has no border: `none` (the window list has a badge), `tint` (a dark
+        /// blue background), `border` (a line above the pane, which is a line smaller meanwhile).
+        pub one_pane: OnePane = OnePane::default() => word(),
+    }
 }
 
 /// How a ring is shown in a window with one pane (`tmux.one_pane`).
@@ -92,43 +97,22 @@ pub enum OnePane {
     Border,
 }
 
-/// Who may answer for you.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields)]
-pub struct Answers {
-    /// Whether your own scripts may decide for you where no terminal of yours is around them. What runs below an agent never may.
-    /// You are told of what they decide.
-    pub scripts: bool,
+settings! {
+    /// Who may answer for you.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Answers("Answers"): Default {
+        /// Whether your own scripts may answer, trust, mute and type into panes for you where no terminal of yours is around
+        /// them. What runs below an agent never may. You are told of what they decide.
+        pub scripts: bool = false => switch(),
+    }
 }
 
-/// Whether MCP servers may push messages into agents' conversations.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[schemars(default, deny_unknown_fields)]
-pub struct Channels {
-    /// The switch for all of them. When it is set to false, every server is stopped at once.
-    pub enabled: bool,
-}
-
-impl Default for Config {
-    fn default() -> Self {
-        let timeouts = AgentTimeouts::default();
-        Self {
-            preferred_channel: Channel::default(),
-            stuck_threshold: timeouts.stuck,
-            notify: Notify::default(),
-            hooks: Vec::new(),
-            webhooks: Vec::new(),
-            watches: Vec::new(),
-            channels: Channels::default(),
-            channel_servers: Vec::new(),
-            keys: BTreeMap::new(),
-            theme: BTreeMap::new(),
-            tmux: Tmux::default(),
-            answers: Answers::default(),
-            relays: Vec::new(),
-            repositories: Vec::new(),
-            path: PathBuf::new(),
-        }
+settings! {
+    /// Whether MCP servers may push messages into agents' conversations.
+    #[derive(Debug, Clone, PartialEq, Eq)]
+    pub struct Channels("Channels"): Default {
+        /// The switch for all of them. When it is set to false, every server is stopped at once.
+        pub enabled: bool = false => switch(),
     }
 }
 
@@ -304,65 +288,5 @@ impl LastGood {
     /// Returns the problems of the last read, if it failed.
     pub fn errors(&self) -> Option<&ConfigErrors> {
         self.errors.as_ref()
-    }
-}
-
-/// Returns the JSON schema of the person's file (draft 7, which TOML extensions of all editors support).
-fn schema(rules: &Rules) -> Value {
-    let mut schema = SchemaSettings::draft07().into_generator().into_root_schema_for::<Config>().to_value();
-    schema["definitions"]["Webhook"]["properties"]["kind"]["enum"] = rules.webhooks.names.clone().into();
-    schema
-}
-
-/// Returns the text of the schema, as in `docs/config.schema.json`.
-pub fn schema_text(rules: &Rules) -> String {
-    format!("{:#}\n", schema(rules))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::parse::{ANSWERS, CHANNEL, CHANNELS, HOOK, MATCHER, NOTIFY, ROOT, TMUX, WATCH, WEBHOOK};
-    use crate::relay_entry::{RELAY, REPOSITORY};
-
-    #[test]
-    fn what_is_read_and_what_is_documented_are_the_same() {
-        let schema = schema(&Rules::default());
-        let check = |of: &Value, keys: &[&str]| {
-            let mut keys = keys.to_vec();
-            keys.sort_unstable();
-            let mut documented: Vec<&str> =
-                of["properties"].as_object().unwrap().keys().map(String::as_str).collect();
-            documented.sort_unstable();
-            assert_eq!(documented, keys);
-            assert_eq!(of["additionalProperties"], Value::Bool(false));
-            assert!(of["properties"].as_object().unwrap().values().all(|key| key["description"].is_string()));
-        };
-        check(&schema, &ROOT);
-        check(&schema["definitions"]["Notify"], &NOTIFY);
-        check(&schema["definitions"]["Tmux"], &TMUX);
-        check(&schema["definitions"]["Answers"], &ANSWERS);
-        check(&schema["definitions"]["Matcher"], &MATCHER);
-        check(&schema["definitions"]["Hook"], &HOOK);
-        check(&schema["definitions"]["Webhook"], &WEBHOOK);
-        check(&schema["definitions"]["Watch"], &WATCH);
-        check(&schema["definitions"]["Channels"], &CHANNELS);
-        check(&schema["definitions"]["Channel"], &CHANNEL);
-        check(&schema["definitions"]["Relay"], &RELAY);
-        check(&schema["definitions"]["Repository"], &REPOSITORY);
-    }
-
-    #[test]
-    fn the_schema_knows_the_defaults() {
-        let schema = schema(&Rules::default());
-        assert_eq!(schema["properties"]["stuck_threshold_ms"]["default"], 600_000);
-        let notify = &schema["definitions"]["Notify"]["properties"];
-        assert_eq!(notify["min_turn"]["default"], "10s");
-        assert_eq!(notify["idle_reminder"]["default"], "60s");
-        assert_eq!(schema["definitions"]["Notify"]["properties"]["rate_limit"]["default"], "30/min");
-        assert_eq!(schema["definitions"]["Hook"]["properties"]["timeout_ms"]["default"], 20_000);
-        assert_eq!(schema["definitions"]["Hook"]["required"], serde_json::json!(["id", "command"]));
-        assert_eq!(schema["definitions"]["Webhook"]["required"], serde_json::json!(["kind", "url"]));
-        assert_eq!(schema["definitions"]["Watch"]["required"], serde_json::json!(["paths", "command"]));
     }
 }

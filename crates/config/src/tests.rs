@@ -7,9 +7,10 @@ use ringer_core::agent::AgentTimeouts;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{DeliveryChannel, OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
+use serde_json::{Value, json};
 
 use super::*;
-use crate::values::word::Word;
+use crate::types::Words;
 
 mod generated;
 
@@ -401,26 +402,44 @@ fn the_example_is_the_defaults() {
     assert_eq!(config.hooks[0].command, ["/people/ada/bin/triage"]);
 }
 
+/// Every definition of the schema, and the schema itself.
+fn definitions(schema: &Value) -> impl Iterator<Item = &Value> {
+    [schema].into_iter().chain(schema["definitions"].as_object().unwrap().values())
+}
+
 #[test]
-fn the_example_and_the_page_have_every_key() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/config.md");
-    let page = std::fs::read_to_string(page).unwrap();
-    let example = uncommented();
-    let entries = [
-        &parse::HOOK[..],
-        &parse::WEBHOOK,
-        &parse::WATCH,
-        &parse::TMUX,
-        &relay_entry::RELAY,
-        &relay_entry::REPOSITORY,
-    ]
-    .concat();
-    let all = [&parse::ROOT[..], &parse::NOTIFY, &entries].concat();
-    for key in all {
-        let tables = [format!("\n[{key}]\n"), format!("\n[notify.{key}]\n"), format!("\n[[{key}]]\n")];
-        let forms = [&[format!("\n{key} = ")][..], &tables].concat();
-        assert!(forms.iter().any(|form| example.contains(form)), "{key} is not in the example");
-        let forms = [format!("`{key}`"), format!("`[{key}]`"), format!("`[[{key}]]`")];
-        assert!(forms.iter().any(|form| page.contains(form)), "{key} is not in docs/config.md");
+fn every_key_is_in_the_example_and_on_the_reference_page() {
+    let schema: Value = serde_json::from_str(&schema_text(&rules())).unwrap();
+    let (example, page) = (uncommented(), reference_text(&rules()));
+    let matcher = &schema["definitions"]["Matcher"];
+    for definition in definitions(&schema) {
+        assert_eq!(definition["additionalProperties"], false);
+        for (key, property) in definition["properties"].as_object().unwrap() {
+            assert!(property["description"].as_str().is_some_and(|text| !text.is_empty()), "{key}");
+            let tables = [format!("\n[{key}]\n"), format!("\n[notify.{key}]\n"), format!("\n[[{key}]]\n")];
+            let forms = [&[format!("\n{key} = ")][..], &tables].concat();
+            let is_in_example = forms.iter().any(|form| example.contains(form));
+            assert!(is_in_example || definition == matcher, "{key} is not in the example");
+            let forms = [format!("| `{key}` |"), format!("## `[{key}]`"), format!("## `[[{key}]]`")];
+            assert!(forms.iter().any(|form| page.contains(form)), "{key} is not on the page");
+        }
     }
+}
+
+#[test]
+fn the_schema_knows_the_defaults_and_what_is_required() {
+    let schema: Value = serde_json::from_str(&schema_text(&rules())).unwrap();
+    assert_eq!(schema["properties"]["stuck_threshold_ms"]["default"], 600_000);
+    assert_eq!(schema["properties"]["tmux"]["default"]["one_pane"], "none");
+    let of = &schema["definitions"];
+    let notify = &of["Notify"]["properties"];
+    assert_eq!(notify["min_turn"]["default"], "10s");
+    assert_eq!(notify["idle_reminder"]["default"], "60s");
+    assert_eq!(notify["rate_limit"]["default"], "30/min");
+    assert_eq!(of["Hook"]["properties"]["timeout_ms"]["default"], 20_000);
+    assert_eq!(of["Hook"]["required"], json!(["id", "command"]));
+    assert_eq!(of["Webhook"]["required"], json!(["kind", "url"]));
+    assert_eq!(of["Webhook"]["properties"]["kind"]["enum"], json!(["ntfy", "slack", "json"]));
+    assert_eq!(of["Watch"]["required"], json!(["paths", "command"]));
+    assert_eq!(of["Matcher"]["minProperties"], 1);
 }

@@ -12,7 +12,8 @@ use ringer_platform::{Durability, owned, replace_file};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::entry::{HookEntry, Origin, Source, Watch};
+use crate::entry::{HookEntry, Watch};
+use crate::reader::{Origin, Source};
 
 /// The format version of the file.
 const VERSION: u32 = 1;

@@ -288,3 +288,33 @@ fn check_theme(key: &str, value: &str) -> Result<(), String> {
     }
     Err(format!("is {value:?}; expected one of {}", known.join(", ")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{env, fs};
+
+    use ringer_config::reference_text;
+
+    use super::*;
+
+    /// With `UPDATE_DOCS=1`, writes the documents instead of comparing them.
+    #[test]
+    fn generated_documents_are_current() {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs");
+        let documents = [
+            ("config.schema.json", schema_text(&rules())),
+            ("reference/settings.md", reference_text(&rules())),
+        ];
+        for (name, text) in documents {
+            let path = docs.join(name);
+            if env::var_os("UPDATE_DOCS").is_some() {
+                fs::write(&path, &text).unwrap();
+            }
+            let fix = "UPDATE_DOCS=1 cargo test -p ringer --bin ringer generated_documents";
+            assert!(
+                fs::read_to_string(&path).unwrap_or_default() == text,
+                "docs/{name} is out of date: {fix}"
+            );
+        }
+    }
+}

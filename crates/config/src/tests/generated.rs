@@ -8,11 +8,11 @@ use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode, RateLimit};
 use ringer_term::Channel;
 
-use super::super::values::word::Word;
+use super::super::types::Words;
 use super::super::*;
 use super::{PATH, read, uncommented};
 
-fn words_of<T: Word + std::fmt::Debug>() -> impl Strategy<Value = T> {
+fn words_of<T: Words + std::fmt::Debug>() -> impl Strategy<Value = T> {
     prop::sample::select(T::words().into_iter().map(|(_, value)| value).collect::<Vec<_>>())
 }
 
@@ -43,7 +43,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
         (words_of::<PopupMode>(), words_of::<TitleMark>(), spans(), prop::option::of(spans())),
         sounds,
         commands(0),
-        any::<[bool; 5]>(),
+        any::<[bool; 3]>(),
         quiet,
         prop::collection::vec(matchers(), 0..3),
         rates,
@@ -53,7 +53,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
                 (popup, title_mark, min_turn, idle_reminder),
                 sound,
                 command,
-                [ring, flash, reorder, subagents, _],
+                [ring, reorder, subagents],
                 quiet,
                 mute,
                 rate_limit,
@@ -69,7 +69,6 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     command,
                     ring,
                     title_mark,
-                    flash,
                     reorder,
                     quiet_hours,
                     mute,
@@ -79,6 +78,7 @@ fn notifies() -> impl Strategy<Value = Notify> {
                     idle_reminder,
                     escalate_after: min_turn,
                     away_after: idle_reminder.filter(|span| !span.is_zero()),
+                    ..Notify::default()
                 }
             },
         )
@@ -187,11 +187,11 @@ fn configs() -> impl Strategy<Value = Config> {
                     channel_servers,
                     theme: keys.clone(),
                     tmux: Tmux { one_pane },
-                    answers: Answers { scripts: enabled },
                     relays,
                     repositories: repositories.into_iter().map(entry).collect(),
                     keys,
                     path: PATH.into(),
+                    ..Config::default()
                 }
             },
         )

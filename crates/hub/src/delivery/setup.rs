@@ -101,30 +101,3 @@ pub fn settings_rules() -> Rules {
 pub(crate) fn search_path() -> OsString {
     std::env::var_os("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into())
 }
-
-#[cfg(test)]
-mod tests {
-    use ringer_config::schema_text;
-
-    use super::*;
-
-    fn document(name: &str) -> String {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name);
-        std::fs::read_to_string(path).unwrap()
-    }
-
-    #[test]
-    fn the_committed_schema_is_today_s() {
-        assert!(
-            document("config.schema.json") == schema_text(&settings_rules()),
-            "docs/config.schema.json is not what the settings are now: ringer config schema > docs/config.schema.json"
-        );
-    }
-
-    #[test]
-    fn the_page_has_every_service_of_webhooks() {
-        let names: Vec<String> = service_names().iter().map(|name| format!("`{name}`")).collect();
-        let row = format!("| `kind` | required | the service: {} |", names.join(", "));
-        assert!(document("config.md").contains(&row), "docs/config.md should have: {row}");
-    }
-}

@@ -6,7 +6,7 @@ use std::fmt::Write;
 
 use ringer_core::agent::{PermissionRequest, PromptContent, PromptQuestion};
 use ringer_core::attention::{NotificationStore, Record};
-use ringer_core::message::{MessageId, IdMatch, QuestionId};
+use ringer_core::message::{IdMatch, MessageId, QuestionId};
 use ringer_hub::Clock;
 use ringer_journal::{Journal, Question, StoredPrompt};
 use ringer_term::{escape_hidden, sanitise_line};
