@@ -19,8 +19,8 @@ struct Client {
 }
 
 const CLIENTS: &[Client] = &[
-    Client { package: "@anthropic-ai/claude-code", version: "2.1.325", program: "claude" },
-    Client { package: "@openai/codex", version: "0.166.0", program: "codex" },
+    Client { package: "@anthropic-ai/claude-code", version: "2.1.328", program: "claude" },
+    Client { package: "@openai/codex", version: "0.169.0", program: "codex" },
     Client { package: "@google/gemini-cli", version: "0.61.0", program: "gemini" },
     Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
     Client { package: "@modelcontextprotocol/inspector", version: "2.12.0", program: "mcp-inspector" },

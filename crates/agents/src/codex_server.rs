@@ -92,7 +92,7 @@ fn directory(paths: &ClientPaths) -> PathBuf {
 fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Outcome, CodexServerError> {
     let socket = directory(paths).join("app-server-control/app-server-control.sock");
     let find_patch = |call_id: &str| {
-        let log = sessions::find_log(&directory(paths).join("sessions"), thread_id)?;
+        let log = sessions::find_log(&directory(paths).join("sessions"), &format!("-{thread_id}.jsonl"))?;
         request::find_patch(&log, call_id)
     };
     let mut deadline = Instant::now() + TIME_TO_FIND;

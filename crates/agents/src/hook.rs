@@ -22,7 +22,7 @@ use ringer_journal::{
 use crate::client::{
     self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
 };
-use crate::sessions::find_session;
+use crate::sessions::{find_session, logged_turn_end};
 use crate::waiting_hook::{WaitingHook, wait_while_idle};
 
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
@@ -51,6 +51,9 @@ pub fn call(
         return Ok(HookOutcome { observations, hub_is_missing: false });
     };
     let deadline = check_prompt(client, event, &mut report, context);
+    if let Some(session_id) = report.session_id.clone().filter(|_| report.has_unexplained_end()) {
+        report.replace_turn_end(&logged_turn_end(client, &(context.paths)(), &session_id));
+    }
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, context, until };
     let hub_is_missing = match Journal::open_without_repair(&context.home, LockTimeout::HOOK) {

@@ -34,8 +34,8 @@ const FIRST_HOOK: Duration = Duration::from_secs(5);
 
 /// Bytes read from the end of a log: enough for the lines since a turn ended.
 const MAX_TAIL: u64 = 64 * 1024;
-/// Maximum days to search back for the log of a session. A resumed session has an old log.
-const MAX_DAYS: usize = 62;
+/// Maximum directories to search for the log of a session: a resumed session has an old log, in the directory of another day.
+const MAX_DIRECTORIES: usize = 256;
 
 /// Reads what a client wrote about a session.
 pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str) -> Option<SessionFile> {
@@ -46,12 +46,22 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
             let (path, read) = find_status_file(client, paths, session_id)?;
             read(&read_small(&path)?)
         }
-        SessionFiles::Logs { directory, read } => {
-            let log = find_log(&settings.join(directory), session_id)?;
+        SessionFiles::Logs { directory, name_end, read } => {
+            let log = find_log(&settings.join(directory), &name_end(session_id))?;
             let tail = tail_of(&log, MAX_TAIL).ok()?;
             let status = tail.rsplit(|byte| *byte == b'\n').find_map(read);
             Some(SessionFile { session_id: session_id.to_owned(), socket: None, cwd: None, status })
         }
+    }
+}
+
+/// Returns how a turn ended whose end the client's hook reported without saying how: as the log says, or complete.
+pub(crate) fn logged_turn_end(client: Client, paths: &ClientPaths, session_id: &str) -> Signal {
+    let status = find_session(client, paths, session_id).and_then(|session| session.status);
+    match status.map(|status| status.activity) {
+        Some(SessionActivity::Interrupted) => Signal::new(Authority::Hook, SignalContent::Interrupted),
+        Some(SessionActivity::Failed(why)) => Signal::state(Authority::Hook, AgentState::Error).text(why),
+        _ => Signal::state(Authority::Hook, AgentState::Done),
     }
 }
 
@@ -105,18 +115,23 @@ pub fn running_sessions(client: Client, paths: &ClientPaths) -> Vec<String> {
     running.collect()
 }
 
-/// Finds the log of a session. Its name ends with the session's id.
-pub(crate) fn find_log(directory: &Path, session_id: &str) -> Option<PathBuf> {
-    let newest_first = |directory: PathBuf| {
-        let entries = fs::read_dir(directory).into_iter().flatten().flatten().take(MAX_SESSIONS);
-        let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-        paths.sort_by(|one, two| two.cmp(one));
-        paths
-    };
-    let days = newest_first(directory.to_owned()).into_iter().flat_map(newest_first).flat_map(newest_first);
-    let end = format!("-{session_id}.jsonl");
-    let is_it = |path: &PathBuf| path.file_name().is_some_and(|name| name.to_string_lossy().ends_with(&end));
-    days.take(MAX_DAYS).flat_map(newest_first).find(is_it)
+/// Finds the log whose name ends like this, at most three directories below. A new session has the last name.
+pub(crate) fn find_log(directory: &Path, name_end: &str) -> Option<PathBuf> {
+    find_below(directory, name_end, 3, &mut { MAX_DIRECTORIES })
+}
+
+fn find_below(directory: &Path, name_end: &str, levels: u32, directories: &mut usize) -> Option<PathBuf> {
+    *directories = directories.checked_sub(1)?;
+    let entries = fs::read_dir(directory).ok()?.flatten().take(MAX_SESSIONS);
+    let mut entries: Vec<_> = entries.map(|entry| (entry.file_name(), entry.file_type())).collect();
+    entries.sort_by(|(one, _), (two, _)| two.cmp(one));
+    entries.into_iter().find_map(|(name, kind)| {
+        let path = directory.join(&name);
+        if kind.is_ok_and(|kind| kind.is_dir()) {
+            return (levels > 0).then(|| find_below(&path, name_end, levels - 1, directories))?;
+        }
+        name.to_string_lossy().ends_with(name_end).then_some(path)
+    })
 }
 
 /// How the last turn of a session ended, according to its last message. Only for clients that publish their running sessions.
@@ -334,5 +349,29 @@ mod tests {
         );
         assert_eq!(status(&format!("{aborted}\n{}", "x".repeat(100_000))), None);
         assert_eq!(find_session(Client::Codex, &paths, "another"), None);
+    }
+
+    #[test]
+    fn a_log_of_gemini_tells_of_interruptions_and_errors() {
+        let directory = tempfile::tempdir().unwrap();
+        let chats = directory.path().join(".gemini/tmp/project/chats");
+        fs::create_dir_all(&chats).unwrap();
+        let paths = ClientPaths::new(directory.path());
+        let status = |lines: &[&str]| {
+            fs::write(chats.join("session-2026-11-19T14-29-5c78350b.jsonl"), lines.join("\n")).unwrap();
+            let session = find_session(Client::Gemini, &paths, "5c78350b-8c0a-4f3e-9d51-6f7d0a6b8a11")?;
+            Some(session.status?.activity)
+        };
+        let prompt =
+            r#"{"id":"1","timestamp":"2026-11-19T14:29:59.534Z","type":"user","content":[{"text":"x"}]}"#;
+        let set = r#"{"$set":{"lastUpdated":"2026-11-19T14:29:59.534Z"}}"#;
+        let cancelled = r#"{"id":"2","timestamp":"2026-11-19T14:30:04.444Z","type":"info","content":"Request cancelled."}"#;
+        let failed = r#"{"id":"3","timestamp":"2026-11-19T14:30:11.240Z","type":"error","content":"[API Error: {\"error\":{\"code\":400,\"message\":\"bad thing\"}}]"}"#;
+        let help = r#"{"id":"4","timestamp":"2026-11-19T14:30:11.240Z","type":"info","content":"This request failed."}"#;
+        assert_eq!(status(&[prompt, set]), Some(SessionActivity::Other));
+        assert_eq!(status(&[prompt, set, cancelled, set]), Some(SessionActivity::Interrupted));
+        let error = SessionActivity::Failed("bad thing".to_owned());
+        assert_eq!(status(&[prompt, cancelled, prompt, set, failed, set, help, set]), Some(error));
+        assert_eq!(status(&[cancelled, prompt]), Some(SessionActivity::Other));
     }
 }

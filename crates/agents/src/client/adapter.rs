@@ -152,10 +152,12 @@ pub(crate) enum SessionFiles {
         /// The messages of the sessions.
         transcripts: Transcripts,
     },
-    /// A log for each session with a line for each event, in a directory for each day: `sessions/2026/11/16`.
+    /// A log for each session with a line for each event.
     Logs {
-        /// The directory that contains the years.
+        /// The directory of the logs.
         directory: &'static str,
+        /// Returns the end of the name of a session's log.
+        name_end: fn(&str) -> String,
         /// Reads a line. `None` if it does not change what the session does.
         read: fn(&[u8]) -> Option<SessionStatus>,
     },

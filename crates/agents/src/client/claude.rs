@@ -136,7 +136,6 @@ fn find_obstacle(hooks: &InstalledHooks) -> Option<Obstacle> {
 
 fn read(event: &str, input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
-    report.turn_key = input.first_text(&["prompt_id", "turn_id"]).map(str::to_owned);
     report.call_id = input.first_text(&["tool_use_id", "tool_calls.0.tool_use_id"]).map(str::to_owned);
     // `agent_type` alone marks a main session that was started as a custom agent.
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
@@ -180,7 +179,13 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     if let (Some(from), Some(to)) = (input.text("from_model"), input.text("to_model")) {
         report.observe("model-migration", &format!("model changed from {from} to {to}"), false);
     }
-    if subagent { report.into_subagent() } else { report }
+    if subagent {
+        return report.into_subagent();
+    }
+    for signal in &mut report.signals {
+        signal.turn = input.text("prompt_id").map(str::to_owned);
+    }
+    report
 }
 
 /// The beginning of a message that Ringer put into a session's inbox. The ids of its messages follow.

@@ -39,7 +39,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    sessions: Some(SessionFiles::Logs { directory: "sessions", read: read_log_line }),
+    // `sessions/2026/11/16/rollout-2026-11-16T07-34-19-SESSION.jsonl`
+    sessions: Some(SessionFiles::Logs {
+        directory: "sessions",
+        name_end: |session_id| format!("-{session_id}.jsonl"),
+        read: read_log_line,
+    }),
     prompts: Some(HOOKS),
     push: PushMethod::Command {
         program: "codex",
@@ -137,7 +142,6 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         return notify(input);
     }
     let mut report = HookReport::new(input.text("session_id"), input.text("cwd"));
-    report.turn_key = input.text("turn_id").map(str::to_owned);
     report.call_id = input.text("tool_use_id").map(str::to_owned);
     let subagent = input.text("agent_id").is_some() || event.starts_with("Subagent");
     match event {
@@ -161,7 +165,6 @@ fn read(event: &str, input: &HookInput) -> HookReport {
 /// it has the authority of a hook. It comes after the Stop hook and cannot be answered.
 fn notify(input: &HookInput) -> HookReport {
     let mut report = HookReport::new(input.first_text(&["thread-id", "thread_id"]), input.text("cwd"));
-    report.turn_key = input.text("turn-id").map(str::to_owned);
     if input.text("type") == Some("agent-turn-complete") {
         report.done(input, "last-assistant-message");
         report.hook_point = HookPoint::Other;

@@ -67,7 +67,6 @@ fn read(event: &str, input: &HookInput) -> HookReport {
     // User hooks run in `~/.cursor`, so only the workspace tells where the agent is.
     let cwd = input.first_text(&["workspace_roots.0", "cwd"]);
     let mut report = HookReport::new(input.first_text(&["conversation_id", "session_id"]), cwd);
-    report.turn_key = input.text("generation_id").map(str::to_owned);
     report.call_id = input.text("tool_use_id").map(str::to_owned);
     match event {
         "sessionStart" => report.session_starts(input),
@@ -161,7 +160,6 @@ mod tests {
         all.extend(own);
         let report = read(event, &HookInput::read(input.to_string().as_bytes()).unwrap());
         assert_eq!(report.session_id.as_deref(), Some("cdefee2d-2727-4b73-bf77-d9d830f31d2a"));
-        assert_eq!(report.turn_key.as_deref(), Some("26b45fb6-bdea-439c-b2dc-5e97ee00ecea"));
         assert_eq!(report.cwd.as_deref(), Some("/project"));
         report
     }

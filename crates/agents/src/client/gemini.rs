@@ -1,8 +1,9 @@
-//! Gemini CLI: hook inputs, recorded from version 0.61.0, and the output that it accepts.
+//! Gemini CLI: hook inputs and session logs, recorded from version 0.61.0, and the output that it accepts.
 
+use jiff::Timestamp;
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
-use super::adapter::{Adapter, PushMethod};
+use super::adapter::{Adapter, PushMethod, SessionActivity, SessionFiles, SessionStatus};
 use super::input::HookInput;
 use super::json::Value;
 use super::reply::{DecisionOutput, HookReply, to_json};
@@ -12,6 +13,7 @@ use super::settings::{
     ClientSettings, Format, HookCheck, HookEntryForm, HookFile, InstalledHooks, McpForm, SettingsFile,
 };
 use crate::setup::{Dialect, Obstacle};
+use serde::Deserialize;
 
 /// The name of Ringer's hooks in Gemini's settings, by which the person can disable them.
 const HOOK_NAME: &str = "ringer";
@@ -31,7 +33,12 @@ pub(super) const ADAPTER: Adapter = Adapter {
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     reports_events: true,
-    sessions: None,
+    // `tmp/PROJECT/chats/session-2026-11-16T07-34-3e9bdf87.jsonl`: the name ends with the first part of the session's id.
+    sessions: Some(SessionFiles::Logs {
+        directory: "tmp",
+        name_end: |session_id| format!("-{}.jsonl", session_id.split('-').next().unwrap_or_default()),
+        read: read_log_line,
+    }),
     prompts: None,
     push: PushMethod::Refused("Gemini CLI takes messages only while it works"),
     settings: ClientSettings {
@@ -96,6 +103,8 @@ fn read(event: &str, input: &HookInput) -> HookReport {
                 report.hook_point = HookPoint::Other;
             }
         }
+        // Also after an interruption and after an error: only the session's log tells which.
+        "AfterAgent" if input.text("prompt_response") == Some(NO_RESPONSE) => report.turn_ended(),
         "AfterAgent" => report.done(input, "prompt_response"),
         "Notification" => notification(input, &mut report),
         // `PreCompress` comes in every turn, even if there is nothing to compress.
@@ -104,6 +113,42 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         _ => {}
     }
     report
+}
+
+/// The response in the hook's input if the model has given none.
+const NO_RESPONSE: &str = "[no response text]";
+
+/// The members of a line of a session's log that are read.
+#[derive(Deserialize)]
+struct LogLine {
+    timestamp: String,
+    #[serde(rename = "type")]
+    kind: String,
+    content: serde_json::Value,
+}
+
+/// Reads interruptions and errors, which no hook reports.
+fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
+    let line: LogLine = serde_json::from_slice(line).ok()?;
+    let activity = match (line.kind.as_str(), line.content.as_str()) {
+        ("info", Some("Request cancelled.")) => SessionActivity::Interrupted,
+        ("error", Some(text)) => SessionActivity::Failed(error_message(text)),
+        ("user" | "gemini", _) => SessionActivity::Other,
+        _ => return None,
+    };
+    let since: Timestamp = line.timestamp.parse().ok()?;
+    Some(SessionStatus { activity, since_ms: since.as_millisecond() })
+}
+
+/// The server's message in `[API Error: {"error":{"message":…}}]`; the whole text if it has another form.
+fn error_message(text: &str) -> String {
+    let inner = text.strip_prefix("[API Error: ").and_then(|rest| rest.strip_suffix(']'));
+    let message = inner.and_then(|json| {
+        let error: serde_json::Value = serde_json::from_str(json).ok()?;
+        error["error"]["message"].as_str().map(str::to_owned)
+    });
+    let text = message.as_deref().or(inner).unwrap_or(text);
+    request::shorten(text).unwrap_or_else(|| "unknown error".to_owned())
 }
 
 /// Reports permission prompts with the authority of a hook, because no other hook reports them; otherwise the `Working` of the

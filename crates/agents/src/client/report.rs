@@ -68,8 +68,6 @@ pub struct HookReport {
     pub signals: Vec<Signal>,
     /// A subagent (or another helper of the client) acted. Nothing enters its turns, and its end is not reported.
     pub subagent: bool,
-    /// The client's id of the turn, if it has one.
-    pub turn_key: Option<String>,
     /// The tool call that the event is about.
     pub call_id: Option<String>,
     /// The tool call that starts or has ended, including a subagent's.
@@ -247,6 +245,23 @@ impl HookReport {
         self.last_line = input.last_line(path).map(str::to_owned);
         self.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
         self.apply_waiting_marker(WAITING);
+    }
+
+    /// The turn ended. The client does not say how.
+    pub(super) fn turn_ended(&mut self) {
+        self.signals.push(Signal::new(Authority::Hook, SignalContent::TurnEnded));
+    }
+
+    /// Returns true if the client reports that the turn ended, and not how.
+    pub(crate) fn has_unexplained_end(&self) -> bool {
+        self.signals.iter().any(|signal| signal.content == SignalContent::TurnEnded)
+    }
+
+    /// Replaces a signal that the turn ended by one that says how.
+    pub(crate) fn replace_turn_end(&mut self, end: &Signal) {
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == SignalContent::TurnEnded) {
+            *signal = end.clone();
+        }
     }
 
     /// Adds background tasks to the end of a turn.

@@ -161,16 +161,16 @@ fn the_table_has_every_fixture() {
 fn ids_of_turns_and_calls() {
     let check = |name: &str, turn: Option<&str>, call: Option<&str>| {
         let report = report(name);
-        assert_eq!((report.turn_key.as_deref(), report.call_id.as_deref()), (turn, call), "{name}");
+        let of_signals: Vec<_> = report.signals.iter().map(|signal| signal.turn.as_deref()).collect();
+        assert_eq!((of_signals, report.call_id.as_deref()), (vec![turn], call), "{name}");
     };
     let (prompt, call) = (Some("710193cd-fe05-45f5-83fe-a09dad20b7c4"), Some("toolu_95b519e4315b4fab9312"));
     check("claude_PreToolUse_Bash", prompt, call);
     check("claude_PostToolUse_Bash", prompt, call);
     check("claude_PostToolBatch", prompt, call);
     check("claude_Stop", prompt, None);
-    let turn = Some("01a1dca1-bc71-7762-8852-f0605b582b2d");
-    check("codex_PostToolUse_Bash", turn, Some("call_db3701cf8c7a"));
-    check("codex_notify", turn, None);
+    check("codex_PostToolUse_Bash", None, Some("call_db3701cf8c7a"));
+    check("codex_notify", None, None);
     check("gemini_AfterTool_run_shell_command", None, None);
 }
 

@@ -8,6 +8,7 @@ use test_support::{Answer, Messages, Model, until_within};
 
 use crate::environment::{ClientEnvironment, DEADLINE};
 use crate::scenarios::check_waking;
+use crate::terminal::Terminal;
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
@@ -220,4 +221,61 @@ fn until_dialog(environment: &ClientEnvironment) {
     until_within(DEADLINE, "the client shows a dialog", || {
         fs::read_dir(&sessions).is_ok_and(|files| files.flatten().any(|file| waits(file.path())))
     });
+}
+
+/// Types a prompt while the first turn works. No hook tells that the client begins a turn with it.
+fn queue_prompt(environment: &ClientEnvironment, terminal: &mut Terminal, text: &str) {
+    let told = environment.project().join("prompts");
+    terminal.press(text);
+    terminal.until_drawn(text);
+    terminal.press_until("\r", "the client takes the prompt", |_| {
+        fs::read_to_string(&told).is_ok_and(|told| told.contains(text))
+    });
+}
+
+fn start_with_prompts_recorded(environment: &ClientEnvironment) -> Terminal {
+    let told = environment.project().join("prompts");
+    environment.add_hook("UserPromptSubmit", &format!("cat >> '{}'", told.display()));
+    environment.start_in_terminal("claude", &["--allowedTools", "Bash", "--", "hello"])
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_queued_prompt_begins_a_turn_that_is_seen_and_whose_end_is_told() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal = start_with_prompts_recorded(&environment);
+    assert_eq!(model.request().count_new("hello"), 1);
+    queue_prompt(&environment, &mut terminal, "second-question");
+    model.answer(Answer::Text("the first answer"));
+    assert_eq!(model.request().count_new("second-question"), 1);
+    environment.notified("complete");
+    environment.until_state("working");
+    assert_eq!(environment.kinds(), ["complete"]);
+    model.answer(Answer::Text("the second answer"));
+    until_within(DEADLINE, "the second end is told", || environment.kinds() == ["complete", "complete"]);
+    environment.until_state("done");
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_queued_prompt_that_enters_the_turn_leaves_the_agent_done() {
+    let model = Model::new(&Messages);
+    let environment = ClientEnvironment::for_claude(&model);
+    let mut terminal = start_with_prompts_recorded(&environment);
+    model.request();
+    let (started, go_on) = (environment.project().join("started"), environment.project().join("go-on"));
+    let command =
+        format!("touch '{}'; while [ ! -e '{}' ]; do sleep 0.1; done", started.display(), go_on.display());
+    model.answer(Answer::tool("Bash", json!({ "command": command, "description": "wait" })));
+    until_within(DEADLINE, "the tool runs", || started.exists());
+    queue_prompt(&environment, &mut terminal, "one-more-thing");
+    fs::write(&go_on, "").expect("a file");
+    assert_eq!(model.request().count_new("one-more-thing"), 1);
+    model.answer(Answer::Text("both answers"));
+    environment.notified("complete");
+    environment.until_state("done");
+    assert_eq!(environment.kinds(), ["complete"]);
+    assert_eq!(environment.complaints(), "");
 }

@@ -32,6 +32,7 @@ mod codex_sessions;
 mod codex_under_hosts;
 mod doctor;
 mod gemini_headless;
+mod gemini_in_terminal;
 mod mcp_clients;
 mod mcp_list;
 mod opencode_run;

@@ -72,6 +72,15 @@ pub struct AgentMachine {
     /// Permissions requested in a run that no person attends.
     #[serde(default)]
     unattended: UnattendedRequests,
+    /// The client's id of the current turn, or of the last one if none is going on.
+    #[serde(default)]
+    turn: Option<String>,
+    /// A prompt was given in the middle of the turn. The client adds it to the turn, or starts the next turn with it.
+    #[serde(default)]
+    prompt_queued: bool,
+    /// The turn of a queued prompt is assumed to go on. The client's next signal tells whether it does.
+    #[serde(default)]
+    turn_assumed: bool,
     /// When the current turn began, or the last one if none is going on.
     #[serde(default)]
     turn_began: Option<Duration>,
@@ -97,6 +106,9 @@ impl AgentMachine {
             late: 0,
             interrupted: false,
             unattended: UnattendedRequests::default(),
+            turn: None,
+            prompt_queued: false,
+            turn_assumed: false,
             turn_began: None,
         }
     }
@@ -210,8 +222,35 @@ impl AgentMachine {
             return changes;
         }
         self.contradicting = None;
+        let began = self.note_turn(state, signal);
+        let works = Signal::state(signal.authority, AgentState::Working);
+        if began {
+            changes.extend(self.enter(now, AgentState::Working, &works));
+        }
         changes.extend(self.enter(now, state, signal));
+        if state == AgentState::Done && std::mem::take(&mut self.prompt_queued) {
+            changes.extend(self.enter(now, AgentState::Working, &works));
+            self.turn_assumed = true;
+        }
         changes
+    }
+
+    fn is_of_next_turn(&self, signal: &Signal) -> bool {
+        signal.turn.is_some() && self.turn.is_some() && signal.turn != self.turn
+    }
+
+    /// Records the turn of a signal, and whether a prompt is queued. Returns true if the signal ends a turn whose beginning
+    /// was not reported: no hook of Claude Code reports that a queued prompt starts a turn.
+    fn note_turn(&mut self, state: AgentState, signal: &Signal) -> bool {
+        let Some(turn) = &signal.turn else { return false };
+        let is_same = self.turn.as_ref() == Some(turn);
+        let in_turn = self.state.is_busy() || matches!(self.state, AgentState::Blocked(_));
+        if state == AgentState::Working && signal.by_person {
+            self.prompt_queued = is_same && in_turn;
+        }
+        let is_next = self.is_of_next_turn(signal);
+        self.turn = Some(turn.clone());
+        is_next && state == AgentState::Done && matches!(self.state, AgentState::Done | AgentState::Error)
     }
 
     /// When to call [`Self::tick`].
@@ -328,6 +367,7 @@ impl AgentMachine {
     fn implied_state(&self, now: Duration, signal: &Signal) -> Option<AgentState> {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
+            SignalContent::Idle if self.turn_assumed => Some(AgentState::Done),
             SignalContent::Alive
             | SignalContent::Notified
             | SignalContent::Idle
@@ -341,7 +381,11 @@ impl AgentMachine {
             // A client's notification does not mean that the turn ended: it may come a minute later.
             SignalContent::State(AgentState::Done) if signal.authority == Authority::Notification => None,
             // An agent that failed is not done when it becomes idle: opencode reports idle after every error.
-            SignalContent::State(AgentState::Done) if self.state == AgentState::Error => None,
+            SignalContent::State(AgentState::Done)
+                if self.state == AgentState::Error && !self.is_of_next_turn(signal) =>
+            {
+                None
+            }
             // Nor is an agent that was interrupted: it reports idle after that, too.
             SignalContent::State(AgentState::Done)
                 if self.interrupted && now < self.decided_at + AFTER_INTERRUPTION =>
@@ -363,6 +407,11 @@ impl AgentMachine {
     }
 
     fn enter(&mut self, now: Duration, state: AgentState, signal: &Signal) -> AgentChanges {
+        let is_at_rest = state == AgentState::Done || signal.content == SignalContent::Interrupted;
+        if self.turn_assumed && is_at_rest && signal.turn.is_none() {
+            self.no_turn_followed(now, signal);
+            return AgentChanges::default();
+        }
         let mut ended = self.open.end_by(state, signal);
         if self.is_guess() && signal.content == SignalContent::Interrupted {
             ended.extend(self.open.end_guess(self.episode));
@@ -370,8 +419,18 @@ impl AgentMachine {
         AgentChanges { notices: self.change_state(now, state, signal).into_iter().collect(), ended }
     }
 
+    /// The queued prompt was part of the turn that has ended, whose end was reported.
+    fn no_turn_followed(&mut self, now: Duration, signal: &Signal) {
+        self.turn_assumed = false;
+        self.state = AgentState::Done;
+        self.since = now;
+        (self.decided_by, self.decided_at) = (signal.authority, now);
+        self.reported = Some(EpisodeReport { kind: Kind::Complete, certain: true, has_text: true });
+    }
+
     fn change_state(&mut self, now: Duration, state: AgentState, signal: &Signal) -> Option<AgentNotice> {
         let before = std::mem::replace(&mut self.state, state);
+        self.turn_assumed = false;
         if signal.authority <= self.decided_by || state != before {
             (self.decided_by, self.decided_at) = (signal.authority, now);
         }

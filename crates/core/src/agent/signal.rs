@@ -145,6 +145,9 @@ pub struct Signal {
     /// True if the person caused it, not Ringer or another agent: they gave the prompt, or ended the session.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub by_person: bool,
+    /// The client's id of the turn, if a prompt that is given in the middle of a turn may start the next one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
     /// The kind of a notification, if the terminal's host reports it: the program ended with an error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<Kind>,
@@ -171,6 +174,7 @@ impl Signal {
             running: 0,
             call: None,
             by_person: false,
+            turn: None,
             kind: None,
         }
     }
@@ -189,6 +193,12 @@ impl Signal {
     /// Marks the signal as caused by the person.
     pub fn by_person(mut self) -> Self {
         self.by_person = true;
+        self
+    }
+
+    /// Sets the client's id of the turn.
+    pub fn turn(mut self, turn: impl Into<String>) -> Self {
+        self.turn = Some(turn.into());
         self
     }
 

@@ -45,6 +45,41 @@ fn a_turn_that_failed_is_not_done_by_coming_to_rest() {
     check(&[(1, hook(Error)), (2, hook(Working)), (3, hook(Done))], &["error", "complete"], Done);
 }
 
+fn prompt(turn: &str) -> Signal {
+    hook(Working).by_person().turn(turn)
+}
+
+#[test]
+fn a_queued_prompt_may_start_a_turn_whose_end_is_reported_too() {
+    let queued = [(1, prompt("a")), (3, prompt("a")), (7, hook(Done).turn("a").text("one"))];
+    check(&queued, &["complete"], Working);
+    let both = [&queued[..], &[(12, hook(Done).turn("b").text("two"))]].concat();
+    check(&both, &["complete", "complete"], Done);
+    // A third prompt that is typed in the second turn.
+    let third = [&queued[..], &[(8, hook(Working).turn("b")), (9, prompt("b")), (12, hook(Done).turn("b"))]];
+    check(&third.concat(), &["complete", "complete"], Working);
+}
+
+#[test]
+fn a_queued_prompt_that_was_added_to_the_turn_starts_no_other() {
+    let queued = [(1, prompt("a")), (3, prompt("a")), (7, hook(Done).turn("a").text("both"))];
+    let interrupted = Signal::new(Authority::Hook, SignalContent::Interrupted);
+    let idle = Signal::new(Authority::Notification, SignalContent::Idle);
+    for rest in [interrupted, idle, title(SignalContent::TurnEnded)] {
+        let signals = [&queued[..], &[(9, rest), (20, Signal::new(Authority::Title, SignalContent::Alive))]];
+        check(&signals.concat(), &["complete"], Done);
+    }
+}
+
+#[test]
+fn the_end_of_a_turn_that_nobody_saw_begin_is_an_end() {
+    let signals = [(1, prompt("a")), (7, hook(Done).turn("a")), (12, hook(Done).turn("b").text("two"))];
+    check(&signals, &["complete", "complete"], Done);
+    let again =
+        [(1, prompt("a")), (7, hook(Done).turn("a").text("one")), (8, hook(Done).turn("a").text("one"))];
+    check(&again, &["complete"], Done);
+}
+
 #[test]
 fn transient_states_make_no_notice() {
     let signals = [(1, hook(Working)), (2, hook(RateLimited)), (3, hook(Compacting)), (4, hook(Working))];

@@ -74,6 +74,7 @@ fn signals() -> Vec<Signal> {
         running: 2,
         call: Some("Bash-1".to_owned()),
         by_person: true,
+        turn: Some("t1".to_owned()),
         kind: Some(Kind::Error),
     };
     contents.into_iter().map(signal).collect()
