@@ -56,8 +56,8 @@ pub(crate) enum LoopEvent {
     SettingsChanged,
     /// The process of an agent ended.
     ProcessEnded(Agent),
-    /// The part that controls panes was asked to focus one. The result has the name of the multiplexer.
-    PaneFocused { surface: SurfaceId, result: Result<String, Unreachable> },
+    /// The part that controls panes has focused one, for this waiter, or cannot. The result has the name of the multiplexer.
+    PaneFocused { waiter: FocusWaiter, result: Result<String, Unreachable> },
     /// The person's answer in a popup was passed to the agent that asked.
     AnswerTried { id: MessageId, answer: PopupAnswer, outcome: AnswerOutcome },
     /// The repositories of the pending batch were probed, as far as they answered in time.
@@ -85,6 +85,15 @@ pub(crate) struct Request {
 /// Identifies a request until it is answered. Assigned by the loop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct RequestId(pub(crate) u64);
+
+/// A request or click that waits for a surface to be focused.
+#[derive(Debug, PartialEq)]
+pub(crate) enum FocusWaiter {
+    /// A request of a client. `opening` is the notification that the client asked to open.
+    Request { id: RequestId, up_to: i64, opening: Option<(MessageId, Value)> },
+    /// A click on the popup of a notification.
+    Popup(MessageId),
+}
 
 /// An action that the state orders because of an event.
 #[derive(Debug)]
@@ -152,8 +161,8 @@ pub(crate) enum Job {
     UpdateSetup(Arc<DeliverySetup>),
     /// Set a mark in a terminal's title, or remove it.
     ChangeTitle(TitleMarkChange),
-    /// Bring a pane to the front. `LoopEvent::PaneFocused` has the result.
-    FocusPane(SurfaceId),
+    /// Bring a pane to the front. If something waits for that, `LoopEvent::PaneFocused` has the result.
+    FocusPane { surface: SurfaceId, waiter: Option<FocusWaiter> },
     /// Maintain the journal. `LoopEvent::JournalMaintained` has the result.
     MaintainJournal { tasks: JournalTasks, ids: IdSource },
 }

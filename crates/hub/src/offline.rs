@@ -169,9 +169,9 @@ impl OfflineHub {
                     let outcome = if change.is_set() { TitleOutcome::Set } else { TitleOutcome::Gone };
                     self.happen(LoopEvent::TitleTried { surface: change.surface, outcome });
                 }
-                Action::Execute(Job::FocusPane(surface)) => {
+                Action::Execute(Job::FocusPane { waiter: Some(waiter), .. }) => {
                     let result = Err(Unreachable::new("the hub is not running"));
-                    self.happen(LoopEvent::PaneFocused { surface, result });
+                    self.happen(LoopEvent::PaneFocused { waiter, result });
                 }
                 _ => {}
             }

@@ -45,7 +45,7 @@ use agents::AgentTracker;
 use delivery::queue::Deliveries;
 use delivery::title_marks::TitleMarks;
 use disk_outage::{DiskOutage, JournalWriteQueue, WRITE_FOR};
-use hosts::pending_focus::{FocusTarget, PendingFocus};
+use hosts::host_focus::HostFocus;
 use hosts::registry::RecentReports;
 use hosts::surfaces::Surfaces;
 use ingest::Ingest;
@@ -78,7 +78,7 @@ pub(crate) struct HubState {
     parts: Parts,
     settings: Settings,
     requests: RequestQueue<Finish>,
-    pending_focus: PendingFocus,
+    host_focus: HostFocus,
     recent_reports: RecentReports,
     /// Hosts keep reports until the journal can be written.
     has_refused_reports: bool,
@@ -174,7 +174,7 @@ impl HubState {
             agents: AgentTracker::new(config.agent_timeouts()),
             parts,
             requests: RequestQueue::new(),
-            pending_focus: PendingFocus::default(),
+            host_focus: HostFocus::default(),
             recent_reports: RecentReports::default(),
             has_refused_reports: false,
             maintenance: Maintenance::new(),
@@ -219,9 +219,7 @@ impl HubState {
             }
             LoopEvent::Desktop(DesktopEvent::Answer(id, answer)) => self.popup_answered(now, id, answer),
             LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
-            LoopEvent::PaneFocused { surface, result } => {
-                self.focused(now, FocusTarget::PaneControl, &surface, &result);
-            }
+            LoopEvent::PaneFocused { waiter, result } => self.end_focus(now, [waiter], &result),
             LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
             LoopEvent::SettingsChanged => self.reload_settings(now),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
@@ -291,7 +289,7 @@ impl HubState {
             self.journal_write_queue.next_deadline(),
             self.outage.next_deadline(),
             self.requests.next_deadline(),
-            self.pending_focus.next_deadline(),
+            self.host_focus.next_deadline(),
             self.agents.next_deadline(),
             self.maintenance.next_deadline(),
         ]

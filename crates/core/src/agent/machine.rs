@@ -75,12 +75,8 @@ pub struct AgentMachine {
     /// The client's id of the current turn, or of the last one if none is going on.
     #[serde(default)]
     turn: Option<String>,
-    /// A prompt was given in the middle of the turn. The client adds it to the turn, or starts the next turn with it.
     #[serde(default)]
-    prompt_queued: bool,
-    /// The turn of a queued prompt is assumed to go on. The client's next signal tells whether it does.
-    #[serde(default)]
-    turn_assumed: bool,
+    queued_prompt: QueuedPrompt,
     /// When the current turn began, or the last one if none is going on.
     #[serde(default)]
     turn_began: Option<Duration>,
@@ -107,8 +103,7 @@ impl AgentMachine {
             interrupted: false,
             unattended: UnattendedRequests::default(),
             turn: None,
-            prompt_queued: false,
-            turn_assumed: false,
+            queued_prompt: QueuedPrompt::None,
             turn_began: None,
         }
     }
@@ -228,11 +223,16 @@ impl AgentMachine {
             changes.extend(self.enter(now, AgentState::Working, &works));
         }
         changes.extend(self.enter(now, state, signal));
-        if state == AgentState::Done && std::mem::take(&mut self.prompt_queued) {
+        if state == AgentState::Done && self.queued_prompt == QueuedPrompt::Waits {
             changes.extend(self.enter(now, AgentState::Working, &works));
-            self.turn_assumed = true;
+            self.queued_prompt = QueuedPrompt::MayHaveBegunTurn;
         }
         changes
+    }
+
+    /// Returns true if a queued prompt may have begun the turn that goes on.
+    fn may_be_in_turn(&self) -> bool {
+        self.queued_prompt == QueuedPrompt::MayHaveBegunTurn
     }
 
     fn is_of_next_turn(&self, signal: &Signal) -> bool {
@@ -246,7 +246,8 @@ impl AgentMachine {
         let is_same = self.turn.as_ref() == Some(turn);
         let in_turn = self.state.is_busy() || matches!(self.state, AgentState::Blocked(_));
         if state == AgentState::Working && signal.by_person {
-            self.prompt_queued = is_same && in_turn;
+            let is_queued = in_turn && (is_same || self.may_be_in_turn());
+            self.queued_prompt = if is_queued { QueuedPrompt::Waits } else { QueuedPrompt::None };
         }
         let is_next = self.is_of_next_turn(signal);
         self.turn = Some(turn.clone());
@@ -367,7 +368,7 @@ impl AgentMachine {
     fn implied_state(&self, now: Duration, signal: &Signal) -> Option<AgentState> {
         match signal.content {
             SignalContent::Alive if self.state == AgentState::Stuck => Some(AgentState::Working),
-            SignalContent::Idle if self.turn_assumed => Some(AgentState::Done),
+            SignalContent::Idle if self.may_be_in_turn() => Some(AgentState::Done),
             SignalContent::Alive
             | SignalContent::Notified
             | SignalContent::Idle
@@ -408,7 +409,7 @@ impl AgentMachine {
 
     fn enter(&mut self, now: Duration, state: AgentState, signal: &Signal) -> AgentChanges {
         let is_at_rest = state == AgentState::Done || signal.content == SignalContent::Interrupted;
-        if self.turn_assumed && is_at_rest && signal.turn.is_none() {
+        if self.may_be_in_turn() && is_at_rest && signal.turn.is_none() {
             self.no_turn_followed(now, signal);
             return AgentChanges::default();
         }
@@ -421,7 +422,7 @@ impl AgentMachine {
 
     /// The queued prompt was part of the turn that has ended, whose end was reported.
     fn no_turn_followed(&mut self, now: Duration, signal: &Signal) {
-        self.turn_assumed = false;
+        self.queued_prompt = QueuedPrompt::None;
         self.state = AgentState::Done;
         self.since = now;
         (self.decided_by, self.decided_at) = (signal.authority, now);
@@ -430,7 +431,9 @@ impl AgentMachine {
 
     fn change_state(&mut self, now: Duration, state: AgentState, signal: &Signal) -> Option<AgentNotice> {
         let before = std::mem::replace(&mut self.state, state);
-        self.turn_assumed = false;
+        if self.may_be_in_turn() {
+            self.queued_prompt = QueuedPrompt::None;
+        }
         if signal.authority <= self.decided_by || state != before {
             (self.decided_by, self.decided_at) = (signal.authority, now);
         }
@@ -505,6 +508,17 @@ impl EpisodeReport {
         let (certain, has_text) = (self.certain || earlier.certain, self.has_text || earlier.has_text);
         Self { kind, certain, has_text }
     }
+}
+
+/// A prompt that the person gave in the middle of a turn. The client adds it to the turn, or begins the next turn with it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum QueuedPrompt {
+    #[default]
+    None,
+    Waits,
+    /// The turn has ended, and the agent counts as working. The client's next signal tells whether it does.
+    MayHaveBegunTurn,
 }
 
 /// The default of [`AgentTimeouts::stuck`].

@@ -147,11 +147,13 @@ impl JobExecutor {
             Job::Hook { ticket, program, hook_input } => self.run_hook(ticket, program, hook_input),
             Job::Withdraw(id) => self.withdraw(&id),
             Job::ChangeTitle(change) => self.change_title(change),
-            Job::FocusPane(surface) => {
+            Job::FocusPane { surface, waiter } => {
                 let (inputs, parts) = (self.inputs.clone(), self.parts.clone());
                 self.tasks.spawn(async move {
-                    let result = parts.focus(surface.clone()).await;
-                    let _ = inputs.send(Input::Event(LoopEvent::PaneFocused { surface, result })).await;
+                    let result = parts.focus(surface).await;
+                    if let Some(waiter) = waiter {
+                        let _ = inputs.send(Input::Event(LoopEvent::PaneFocused { waiter, result })).await;
+                    }
                 });
             }
             Job::Answer { id, asked, answer } => self.give_answer(id, asked, answer),

@@ -19,10 +19,9 @@ use ringer_ipc::ApiError;
 use serde_json::json;
 
 use self::method::{Call, Handled, Method, NoParams, Result};
-use super::hosts::pending_focus::FocusWaiter;
 use super::request_queue::{QueuedRequest, RequestStep};
 use super::{Finish, HubState};
-use crate::message::{Action, Answer, Request};
+use crate::message::{Action, Answer, FocusWaiter, Request};
 
 static METHODS: LazyLock<BTreeMap<&'static str, Method>> = LazyLock::new(|| {
     let list =

@@ -398,15 +398,15 @@ impl Simulation {
                 self.titles.push_back((surface, set));
             }
             Job::MaintainJournal { tasks, ids } => self.maintain_journal(tasks, &ids),
-            Job::FocusPane(surface) => {
+            Job::FocusPane { waiter: Some(waiter), .. } => {
                 let closed = || Unreachable::gone("it is closed");
                 let result = if self.random.one_in(4) { Err(closed()) } else { Ok("tmux".to_owned()) };
                 // At once, so that requests are answered in order.
                 let withdrawn = std::mem::take(&mut self.withdrawn);
-                self.handle(LoopEvent::PaneFocused { surface, result });
+                self.handle(LoopEvent::PaneFocused { waiter, result });
                 self.withdrawn = withdrawn;
             }
-            Job::UpdateSetup(_) | Job::Answer { .. } => {}
+            Job::UpdateSetup(_) | Job::FocusPane { waiter: None, .. } | Job::Answer { .. } => {}
         }
     }
 }

@@ -9,9 +9,8 @@ use ringer_core::{Event, MessageId, Now};
 use ringer_ipc::part::{AnswerOutcome, AnsweredQuestion, Unreachable};
 use ringer_journal::Error;
 
-use crate::message::Job;
+use crate::message::{FocusWaiter, Job};
 use crate::state::HubState;
-use crate::state::hosts::pending_focus::FocusWaiter;
 use crate::state::hosts::surfaces::FocusOutcome;
 
 /// The prompt or question of a notification. A question in a client's dialog is a prompt, not a question of `ringer ask`.

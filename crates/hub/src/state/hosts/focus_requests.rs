@@ -6,10 +6,9 @@ use ringer_core::{MessageId, Now};
 use ringer_ipc::part::Unreachable;
 use serde_json::Value;
 
-use super::pending_focus::{FocusTarget, FocusWaiter};
-use super::surfaces::FocusOutcome;
+use super::surfaces::{FocusOutcome, FocusTarget};
 use crate::hosts::protocol::{ConnectionId, HostOrder, SentOrder};
-use crate::message::{Action, Answer, Job};
+use crate::message::{Action, Answer, FocusWaiter, Job};
 use crate::state::HubState;
 use crate::state::methods::method::{Handled, Result, TargetParams, unavailable};
 use crate::view;
@@ -24,7 +23,10 @@ impl HubState {
         for outer in around.into_iter().rev() {
             let outer = Place::surface(place.workspace.clone(), outer);
             if let FocusOutcome::Ask(target, surface) = self.surfaces.focus(&outer) {
-                self.order_focus(target, surface);
+                match target {
+                    FocusTarget::Host(host) => self.order_focus(host, surface),
+                    FocusTarget::PaneControl => self.execute(Job::FocusPane { surface, waiter: None }),
+                }
             }
         }
         self.surfaces.focus(place)
@@ -85,7 +87,7 @@ impl HubState {
         Ok(view::opened(opening, &view::focus(result)))
     }
 
-    /// Asks a host or a part to focus a surface, and keeps what waits for the result.
+    /// Asks a host or a part to focus a surface, and passes the result to the waiter.
     pub(in crate::state) fn ask_focus(
         &mut self,
         now: Now,
@@ -93,45 +95,38 @@ impl HubState {
         surface: SurfaceId,
         waiter: FocusWaiter,
     ) {
-        self.order_focus(target, surface.clone());
-        self.pending_focus.add(target, surface, waiter, now.mono);
-    }
-
-    fn order_focus(&mut self, target: FocusTarget, surface_id: SurfaceId) {
         match target {
             FocusTarget::Host(host) => {
-                self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id } }]);
+                self.order_focus(host, surface.clone());
+                self.host_focus.add(host, surface, waiter, now.mono);
             }
-            FocusTarget::PaneControl => self.execute(Job::FocusPane(surface_id)),
+            FocusTarget::PaneControl => self.execute(Job::FocusPane { surface, waiter: Some(waiter) }),
         }
     }
 
-    /// Handles the result of a focus request.
-    pub(in crate::state) fn focused(
-        &mut self,
-        now: Now,
-        target: FocusTarget,
-        surface: &SurfaceId,
-        result: &Focused,
-    ) {
-        let waiting = self.pending_focus.answered(target, surface);
-        self.end_focus(now, waiting, result);
+    fn order_focus(&mut self, host: ConnectionId, surface_id: SurfaceId) {
+        self.tell_hosts([SentOrder { host, order: HostOrder::Focus { surface_id } }]);
     }
 
     /// Fails the focus requests of a host that is gone.
     pub(in crate::state) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
-        let waiting = self.pending_focus.gone(host);
+        let waiting = self.host_focus.gone(host);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
     }
 
     /// Fails the focus requests that have waited too long.
     pub(in crate::state) fn end_late_focus(&mut self, now: Now) {
-        let waiting = self.pending_focus.expired(now.mono);
+        let waiting = self.host_focus.expired(now.mono);
         self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
     }
 
     /// Passes the result to everything that waited for it.
-    fn end_focus(&mut self, now: Now, waiting: Vec<FocusWaiter>, result: &Focused) {
+    pub(in crate::state) fn end_focus(
+        &mut self,
+        now: Now,
+        waiting: impl IntoIterator<Item = FocusWaiter>,
+        result: &Focused,
+    ) {
         for waiter in waiting {
             match waiter {
                 FocusWaiter::Popup(id) => self.focus_tried(now, &id, result.clone().map(drop)),

@@ -11,7 +11,6 @@ use ringer_core::{Event, Message};
 use ringer_ipc::ApiError;
 use ringer_ipc::part::Unreachable;
 
-use super::pending_focus::FocusTarget;
 use super::plain_terminals::PlainTerminals;
 use super::registry::{AttachedHosts, HostChanges};
 use crate::delivery::session_bus::RecentSenders;
@@ -29,6 +28,15 @@ pub(in crate::state) enum FocusOutcome {
     Known(Result<String, Unreachable>),
     /// A host or a part must be asked to focus this surface.
     Ask(FocusTarget, SurfaceId),
+}
+
+/// What brings a surface to the front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::state) enum FocusTarget {
+    /// An attached host.
+    Host(ConnectionId),
+    /// The part that controls panes, off the loop.
+    PaneControl,
 }
 
 /// The effects of a host's request, or of its end.

@@ -11,7 +11,6 @@ use super::method::{Call, Handled, Method, NoParams, one_or_several};
 use crate::hosts::protocol::{HOST_PROTOCOL, HostAbilities, HostOrder, HostRequest, ViewsParams, yes};
 use crate::message::Answer;
 use crate::state::HubState;
-use crate::state::hosts::pending_focus::FocusTarget;
 use crate::state::hosts::surfaces::AfterHost;
 
 pub(super) fn methods() -> Vec<Method> {
@@ -110,6 +109,7 @@ impl HubState {
     fn host_request(&mut self, call: Call, request: HostRequest) -> Result<Handled, ApiError> {
         let Call { now, connection: host, .. } = call;
         if let HostRequest::Focused { surface_id, result } = &request {
+            let waiting = self.host_focus.answered(host, &SurfaceId::new(surface_id));
             let name = self.surfaces.host_name(host);
             let result = match result {
                 Ok(()) => Ok(name),
@@ -117,7 +117,7 @@ impl HubState {
                     Err(Unreachable { why: format!("{name}: {}", unreachable.why), ..unreachable.clone() })
                 }
             };
-            self.focused(now, FocusTarget::Host(host), &SurfaceId::new(surface_id), &result);
+            self.end_focus(now, waiting, &result);
         }
         if let HostRequest::Unread { report: Some(report), .. } = &request
             && !self.recent_reports.is_new(report)

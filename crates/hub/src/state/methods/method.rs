@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::hosts::protocol::ConnectionId;
 use crate::message::Answer;
-use crate::state::hosts::pending_focus::FocusTarget;
+use crate::state::hosts::surfaces::FocusTarget;
 use crate::state::{Finish, HubState};
 
 pub(in crate::state) type Result<T> = std::result::Result<T, ApiError>;
