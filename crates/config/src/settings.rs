@@ -16,7 +16,9 @@ use crate::problem::ConfigErrors;
 use crate::relay_entry::{MAX_RELAYS, MAX_REPOSITORIES, RelayEntry, RelayLink, RepositoryEntry};
 use crate::table::settings;
 use crate::trust::Trusted;
-use crate::types::{at_most, checked_tables, milliseconds, strings, switch, table, tables, unique, word};
+use crate::types::{
+    Words, at_most, checked_tables, milliseconds, strings, switch, table, tables, unique, word,
+};
 
 /// Each MCP server needs a process and a thread of the hub.
 const MAX_CHANNELS: usize = 16;
@@ -95,6 +97,12 @@ pub enum OnePane {
     Tint,
     /// The pane gets a title line above it, which counts as a border.
     Border,
+}
+
+impl Words for OnePane {
+    fn words() -> Vec<(&'static str, Self)> {
+        vec![("none", Self::None), ("tint", Self::Tint), ("border", Self::Border)]
+    }
 }
 
 settings! {

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::OnePane;
 use ringer_core::message::ShownKind;
 use ringer_core::policy::{OnFailure, PopupMode};
 use ringer_core::time::{parse_span, span_text};
@@ -51,12 +50,6 @@ impl Words for PopupMode {
             ("both", Self::Both),
             ("off", Self::Off),
         ]
-    }
-}
-
-impl Words for OnePane {
-    fn words() -> Vec<(&'static str, Self)> {
-        vec![("none", Self::None), ("tint", Self::Tint), ("border", Self::Border)]
     }
 }
 
