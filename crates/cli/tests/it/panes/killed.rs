@@ -337,8 +337,11 @@ fn after_a_reboot_the_session_is_restored() {
     window.set_focus(true);
     window.command("mkdir deeper; cd deeper; printf '\\033]7;file://%s\\007' \"$PWD\"; echo pid=$$");
     let shell = window.number_after("pid=");
-    session.open("bell", "printf '\\033]777;notify;Build;it is green\\007'; read line");
+    let notify = "printf '\\033]777;notify;Build;it is green\\007'";
+    session.open("bell", &format!("until [ -e deeper/away ]; do sleep 0.1; done; {notify}; read line"));
     window.press("o");
+    // In the other pane: otherwise the person looks at what is told, and it is read.
+    window.command("touch away");
     until("it rings", || window.text().contains(RINGS));
     let saved = || fs::read_to_string(session.hub.base.home().join("panes.json")).unwrap_or_default();
     until("it is saved", || saved().contains("\"is_unread\": true") && saved().contains("deeper"));
