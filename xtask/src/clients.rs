@@ -266,7 +266,7 @@ mod tests {
             let outcome = install(Missing::Report, folder, &mut StepTimes::default());
             outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
         };
-        let all = "are not here: @anthropic-ai/claude-code@2.1.325 @openai/codex@0.166.0 @google/gemini-cli@0.61.0 \
+        let all = "are not here: @anthropic-ai/claude-code@2.1.328 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 \
                    opencode-ai@1.18.33 @modelcontextprotocol/inspector@2.12.0 mcp==2.3.0; install them";
         assert!(complaint(&folder).contains(all), "{}", complaint(&folder));
         for client in CLIENTS {
@@ -274,7 +274,7 @@ mod tests {
         }
         fs::create_dir_all(folder.join(PYTHON_CLIENT_INFO)).expect("a folder");
         put(&CLIENTS[1], "0.165.9", &folder);
-        let one = "are not here: @openai/codex@0.166.0; install them";
+        let one = "are not here: @openai/codex@0.169.0; install them";
         assert!(complaint(&folder).contains(one), "{}", complaint(&folder));
         put(&CLIENTS[1], CLIENTS[1].version, &folder);
         assert_eq!(complaint(&folder), "");
