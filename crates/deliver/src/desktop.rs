@@ -70,7 +70,7 @@ impl Desktop {
         (Self { requests, deadline, popup_count }, receiver)
     }
 
-    /// The number of popups on the screen, as far as the server has reported. Always 0 on macOS, which does not report clicks.
+    /// The popups on the screen whose click this hub would miss if it ended. Always 0 on macOS, which does not report clicks.
     pub fn popup_count(&self) -> usize {
         if cfg!(target_os = "macos") { 0 } else { self.popup_count.load(Ordering::Relaxed) }
     }

@@ -13,7 +13,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock in the person's time zone.
+    /// A clock in the time zone of this process: that of `TZ`, which a hub inherits, or the system's.
     pub fn local() -> Self {
         Self { zone: TimeZone::system() }
     }

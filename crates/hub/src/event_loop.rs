@@ -45,7 +45,7 @@ pub(crate) struct LoopChannels {
     pub(crate) clients: Arc<AtomicUsize>,
     pub(crate) desktop: Desktop,
     pub(crate) log: Log,
-    /// How long an idle hub stays.
+    /// How long an idle hub runs before it ends.
     pub(crate) idle_after: Duration,
 }
 
@@ -93,7 +93,7 @@ pub(crate) struct EventLoop {
     replies: HashMap<RequestId, oneshot::Sender<Answered>>,
     last_request: u64,
     probers: RepositoryProber,
-    probing: Option<Probing>,
+    probing: Option<RepositoryProbe>,
     processes: HashMap<Agent, JoinHandle<()>>,
     watcher: Option<Watcher>,
     last_activity: Duration,
@@ -106,7 +106,7 @@ pub(crate) struct EventLoop {
 }
 
 /// A running probe of repositories.
-struct Probing {
+struct RepositoryProbe {
     probe: RunningProbe,
     /// The results of earlier probes of the same batch.
     found: Vec<(ProbeTarget, ProbeResult)>,
@@ -404,7 +404,7 @@ impl EventLoop {
         begun: Duration,
     ) {
         match self.probers.send(targets, monotonic()) {
-            Some(probe) => self.probing = Some(Probing { probe, found, begun }),
+            Some(probe) => self.probing = Some(RepositoryProbe { probe, found, begun }),
             // Nothing is left to probe, or there is no thread for it.
             None => self.handle(LoopEvent::Probed(found)),
         }
@@ -412,7 +412,7 @@ impl EventLoop {
 
     /// Ends the probe, which is finished or past its deadline. Targets behind a directory that hangs are probed again.
     fn finish_probe(&mut self) {
-        let Some(Probing { probe, mut found, begun }) = self.probing.take() else { return };
+        let Some(RepositoryProbe { probe, mut found, begun }) = self.probing.take() else { return };
         let now = monotonic();
         let (more, left) = self.probers.end(probe, now);
         found.extend(more);

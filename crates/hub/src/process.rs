@@ -13,7 +13,7 @@ const LOOK_EVERY: Duration =
 
 /// Waits until the process that started at `started` has ended.
 pub(crate) async fn ended(pid: u32, started: u64) {
-    let handle = handle(pid);
+    let handle = open_pidfd(pid);
     // Checked after opening the handle: pids are reused, so the handle could belong to another process.
     if began(pid) != Some(started) {
         return;
@@ -37,7 +37,7 @@ pub(crate) async fn ended(pid: u32, started: u64) {
 
 /// A pidfd, which becomes readable when the process ends.
 #[cfg(target_os = "linux")]
-fn handle(pid: u32) -> Option<OwnedFd> {
+fn open_pidfd(pid: u32) -> Option<OwnedFd> {
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
     number.and_then(|pid| pidfd_open(pid, PidfdFlags::NONBLOCK).ok())
@@ -45,7 +45,7 @@ fn handle(pid: u32) -> Option<OwnedFd> {
 
 /// Other systems have no pidfd, so the process is polled.
 #[cfg(not(target_os = "linux"))]
-fn handle(_pid: u32) -> Option<OwnedFd> {
+fn open_pidfd(_pid: u32) -> Option<OwnedFd> {
     None
 }
 

@@ -12,7 +12,8 @@ use serde_json::Value;
 
 use crate::protocol::ApiError;
 
-/// A part of a hub. Every call returns at once: slow work happens on the part's own threads.
+/// A part of a hub. Every call returns at once: slow work happens on the part's own threads. It is dropped when the hub ends;
+/// `drop` stops its threads.
 pub trait Part: Send {
     /// Handles an event of the hub.
     fn on_event(&mut self, _event: &PartEvent<'_>) {}

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::discovery::{make_directory, places, read_own};
 
 /// The environment variables that a hub inherits. None of them describes the caller's secrets, sandbox or terminal.
-const KEPT: [&str; 26] = [
+const KEPT: [&str; 27] = [
     "HOME",
     "USER",
     "LOGNAME",
@@ -36,6 +36,7 @@ const KEPT: [&str; 26] = [
     "XDG_STATE_HOME",
     "CLAUDE_CONFIG_DIR",
     "CODEX_HOME",
+    "COPILOT_HOME",
     "XDG_DATA_DIRS",
     "DBUS_SESSION_BUS_ADDRESS",
     "DISPLAY",
@@ -80,7 +81,7 @@ const OPEN_FILES: &str = if cfg!(target_os = "macos") { "/dev/fd" } else { "/pro
 pub(crate) const READY: &str = "ready\n";
 
 /// What it prints there if it cannot run, followed by the reason.
-const FAILED: &str = "failed: ";
+const FAILED_PREFIX: &str = "failed: ";
 
 /// The argument that makes the hub exit at once if there is no journal.
 pub const IF_USED: &str = "--if-used";
@@ -118,7 +119,7 @@ pub fn start_with_arguments(
     let said = child.stdout.take();
     reap(child);
     let line = first_line(said.ok_or(io::ErrorKind::BrokenPipe).map_err(io::Error::from)?, patience)?;
-    match line.strip_prefix(FAILED.as_bytes()) {
+    match line.strip_prefix(FAILED_PREFIX.as_bytes()) {
         Some(why) => Err(StartError::Failed(String::from_utf8_lossy(why).trim_end().to_owned())),
         None => Ok(()),
     }
@@ -211,7 +212,7 @@ pub fn tell_ready() {
 
 /// Reports to the parent process why the hub cannot run.
 pub fn tell_failed(why: &str) {
-    tell(&format!("{FAILED}{}\n", sanitise_line(why)));
+    tell(&format!("{FAILED_PREFIX}{}\n", sanitise_line(why)));
 }
 
 fn tell(line: &str) {

@@ -453,7 +453,7 @@ impl Area {
         self.width == 0 || self.height == 0
     }
 
-    pub(crate) fn cells(self) -> u32 {
+    pub(crate) fn cell_count(self) -> u32 {
         u32::from(self.width) * u32::from(self.height)
     }
 

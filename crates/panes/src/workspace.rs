@@ -83,7 +83,7 @@ impl Workspace {
             areas.retain(|(own, _)| self.focused.as_ref() != Some(own));
         }
         // `max_by_key` returns the last maximum, so the order is reversed to get the first one.
-        let largest = areas.into_iter().rev().max_by_key(|(_, area)| area.cells());
+        let largest = areas.into_iter().rev().max_by_key(|(_, area)| area.cell_count());
         let is_wide = |area: Area| u32::from(area.width) >= LINE_HEIGHT * u32::from(area.height);
         let direction = match &largest {
             Some((_, area)) if !is_wide(*area) => SplitDirection::Down,

@@ -3,7 +3,7 @@
 use crate::env::Env;
 
 const ESC: u8 = 0x1b;
-/// The end of a DCS.
+/// The string terminator, which ends a DCS.
 const ST: &[u8] = b"\x1b\\";
 
 /// The longest piece for GNU screen, including the wrapper. Screen keeps at most 767 bytes of a string and gives up on a

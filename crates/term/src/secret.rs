@@ -178,13 +178,13 @@ fn web_token(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     Some((at, second + 1 + run(bytes, second + 1, "-_")))
 }
 
-fn starts_with_word(bytes: &[u8], word: &[u8]) -> bool {
+fn starts_with_ignoring_case(bytes: &[u8], word: &[u8]) -> bool {
     bytes.get(..word.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(word))
 }
 
 /// `Bearer TOKEN`.
 fn bearer(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
-    if !starts_with_word(&bytes[at..], b"bearer ") {
+    if !starts_with_ignoring_case(&bytes[at..], b"bearer ") {
         return None;
     }
     let begin = at + 7;
@@ -197,7 +197,7 @@ fn bearer(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
 /// `Authorization: SCHEME CREDENTIALS`, to the end of the line or of the quotes.
 fn authorization(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     const NAME: &[u8] = b"authorization:";
-    if !starts_with_word(&bytes[at..], NAME) {
+    if !starts_with_ignoring_case(&bytes[at..], NAME) {
         return None;
     }
     let skip_spaces = |mut at: usize| {
@@ -209,7 +209,8 @@ fn authorization(bytes: &[u8], at: usize) -> Option<(usize, usize)> {
     let begin = skip_spaces(at + NAME.len());
     let scheme = ["bearer", "basic", "token", "digest", "apikey"];
     let scheme = scheme.iter().find(|scheme| {
-        starts_with_word(&bytes[begin..], scheme.as_bytes()) && bytes.get(begin + scheme.len()) == Some(&b' ')
+        starts_with_ignoring_case(&bytes[begin..], scheme.as_bytes())
+            && bytes.get(begin + scheme.len()) == Some(&b' ')
     })?;
     let begin = skip_spaces(begin + scheme.len());
     let end = value_end(bytes, begin);

@@ -118,7 +118,7 @@ struct PanePosition {
     tty: String,
 }
 
-/// A row of [`PANE`]. tmux prints a pane once for each session that contains its window.
+/// A line that tmux prints for [`PANE`]: one for each session that contains the window of the pane.
 #[derive(Debug)]
 struct PaneRow {
     server: String,

@@ -4,8 +4,8 @@ use super::complaint::Complaint;
 use super::listing::TextFile;
 use super::manifest::{self, Entry};
 
-/// The allowed dependencies between crates. They point one way only: no crate knows the crates above it. The diagram is in
-/// ARCHITECTURE.md; a new dependency is added there and here in one change, with its reason.
+/// The allowed dependencies between crates. They point one way only: no crate knows the crates above it. ARCHITECTURE.md
+/// draws the levels; a new dependency is added here with its reason.
 const ARROWS: &[(&str, &[&str])] = &[
     ("platform", &[]),
     ("term", &[]),

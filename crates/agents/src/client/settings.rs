@@ -75,7 +75,7 @@ pub enum McpForm {
     Command {
         /// The name of the object.
         servers: &'static str,
-        /// An entry has `"type": "stdio"`.
+        /// True if an entry has `"type": "stdio"`.
         has_type: bool,
     },
     /// In JSON, as a member of an object: `{"type": "local", "command": [PROGRAM, "mcp"], "enabled": true}`.

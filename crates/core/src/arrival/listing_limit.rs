@@ -56,7 +56,7 @@ struct Counts(HashMap<String, Remaining>);
 
 impl Counts {
     /// Returns the rows left for a name. `None` if the name is unknown and there is no room for it.
-    fn remaining(
+    fn rows_left(
         &mut self,
         name: &str,
         allowance: Allowance,
@@ -94,13 +94,13 @@ impl ListingLimit {
         if senders.len() >= MAX_MACHINES && !senders.contains_key(machine) {
             senders.retain(|machine, _| machines.0.contains_key(machine));
         }
-        let Some(all) = machines.remaining(machine, OF_MACHINE, MAX_MACHINES, now) else { return false };
+        let Some(all) = machines.rows_left(machine, OF_MACHINE, MAX_MACHINES, now) else { return false };
         // Checked before the senders are looked up: a machine may invent any number of names.
         if all.rows == 0 {
             return false;
         }
         let own = senders.entry(machine.to_owned()).or_default();
-        let Some(own) = own.remaining(sender, OF_SENDER, MAX_SENDERS, now) else { return false };
+        let Some(own) = own.rows_left(sender, OF_SENDER, MAX_SENDERS, now) else { return false };
         if own.rows == 0 {
             return false;
         }

@@ -146,7 +146,7 @@ impl UndoLog {
     }
 
     /// Removes the last command's other changes and returns them.
-    pub(crate) fn take_others(&mut self) -> Vec<UndoItem> {
+    pub(crate) fn take_last_other_changes(&mut self) -> Vec<UndoItem> {
         let Some(items) = self.commands.back_mut() else { return Vec::new() };
         let (notifications, others): (VecDeque<_>, VecDeque<_>) =
             std::mem::take(items).into_iter().partition(|item| item.record().is_some());

@@ -89,7 +89,7 @@ impl Engine {
     /// Undoes the last command.
     pub(super) fn undo(&mut self, now: Now, orders: &mut Vec<Order>) {
         let ids = self.undo_log.last_notifications();
-        for UndoItem { number, before, .. } in self.undo_log.take_others() {
+        for UndoItem { number, before, .. } in self.undo_log.take_last_other_changes() {
             orders.push(delete(number));
             match before {
                 PreviousState::Reason(reason, place) => self.restore_reason(now, reason, &place, orders),

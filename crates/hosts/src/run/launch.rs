@@ -87,7 +87,7 @@ impl Launch {
 /// Runs a program in the foreground of this process's terminal, and waits until it has ended. The program must call
 /// [`exec_in_foreground`].
 pub fn lead_session(program: &OsString, arguments: &[OsString]) -> io::Result<Ending> {
-    let terminal = terminal()?;
+    let terminal = open_terminal()?;
     let child = Command::new(program).args(arguments).process_group(0).spawn()?;
     let child = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or(io::ErrorKind::InvalidData)?;
     tcsetpgrp(&terminal, child)?;
@@ -105,7 +105,7 @@ pub fn lead_session(program: &OsString, arguments: &[OsString]) -> io::Result<En
 /// Executes the program once this process is in the foreground. Before that, the program would be stopped when it uses the
 /// terminal, and miss the signals of keys. Returns only if it fails.
 pub fn exec_in_foreground(program: &OsString, arguments: &[OsString]) -> io::Error {
-    let terminal = match terminal() {
+    let terminal = match open_terminal() {
         Ok(terminal) => terminal,
         Err(error) => return error,
     };
@@ -120,6 +120,6 @@ pub fn exec_in_foreground(program: &OsString, arguments: &[OsString]) -> io::Err
     Command::new(program).args(arguments).exec()
 }
 
-fn terminal() -> io::Result<File> {
+fn open_terminal() -> io::Result<File> {
     File::options().read(true).write(true).open("/dev/tty")
 }

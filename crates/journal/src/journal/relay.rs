@@ -315,7 +315,7 @@ mod tests {
         let found: Vec<_> =
             messages.iter().map(|found| (found.machine.as_deref(), found.draft.body.as_str())).collect();
         assert_eq!(found, [(None, "own"), (Some("eve"), "lie"), (Some("box"), "truth")]);
-        // Under another name, a machine is the same.
+        // A machine that was forgotten and comes back under another name is known by its id: its message is not stored twice.
         journal.forget_machine("m2").unwrap();
         journal.name_machine("m2", "build", &NameSource::Machine).unwrap();
         let known = ImportedMessage { id: messages[2].id.clone(), ..truth[0].clone() };

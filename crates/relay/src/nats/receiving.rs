@@ -30,7 +30,7 @@ pub(crate) struct DeliveredMessage<'a> {
 pub(crate) struct SortedBatch {
     /// Messages to store, in the order of the stream.
     pub(crate) runs: Vec<Run>,
-    /// Requests of other machines for messages of this one.
+    /// Requests of other machines to send messages of this one again.
     pub(crate) resend_requests: Vec<ResendRequest>,
     /// The number of invalid messages.
     pub(crate) unreadable: usize,

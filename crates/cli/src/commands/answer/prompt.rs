@@ -54,7 +54,7 @@ impl NamedPrompt {
         let record = list.get(&message).cloned();
         let kind = match journal.prompt_of_message(&message)? {
             Some(prompt) => PromptKind::Dialog(prompt),
-            None => match question_of(&message, journal)? {
+            None => match question_behind(&message, journal)? {
                 Some(question) if !is_in_dialog(record.as_ref()) => PromptKind::Question(question),
                 _ => PromptKind::Notification,
             },
@@ -105,7 +105,7 @@ fn is_in_dialog(record: Option<&Record>) -> bool {
     record.is_some_and(Record::is_of_session)
 }
 
-fn question_of(message: &MessageId, journal: &mut Journal) -> Result<Option<Question>, Failure> {
+fn question_behind(message: &MessageId, journal: &mut Journal) -> Result<Option<Question>, Failure> {
     let all = journal.question_messages(true)?;
     let id = all.into_iter().find(|(_, id)| id == message).map(|(question, _)| question);
     Ok(id.map(|id| journal.question(&id)).transpose()?.flatten())

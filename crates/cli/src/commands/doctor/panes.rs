@@ -27,12 +27,12 @@ pub(super) fn rows(home: &Home) -> Vec<Row> {
         }
     };
     let found = running_server(&paths, &ClientSettings::default());
-    let row = state(found, paths.has_programs(), || saved_panes(&paths));
+    let row = server_row(found, paths.has_programs(), || saved_panes(&paths));
     let sockets = paths.server();
     std::iter::once(row).chain(sockets.parent().and_then(unwritable)).collect()
 }
 
-fn state(
+fn server_row(
     found: Result<RunningServer, ClientError>,
     has_keeper: bool,
     saved: impl FnOnce() -> io::Result<usize>,
@@ -98,7 +98,7 @@ mod tests {
     #[test]
     fn each_state_is_a_line_with_what_is_to_be_done() {
         let runs = |age, panes| Ok(RunningServer { version: "0.0.7".to_owned(), age, panes });
-        let line = |found, has_keeper, saved| state(found, has_keeper, || Ok(saved)).lines(true);
+        let line = |found, has_keeper, saved| server_row(found, has_keeper, || Ok(saved)).lines(true);
         let own = env!("CARGO_PKG_VERSION");
         let lines = [
             line(runs(ServerAge::Same, Some(1)), true, 1),
@@ -125,8 +125,9 @@ mod tests {
           ✗ panes         the server of panes does not answer: timed out
                           fix: end its process `ringer panes serve` (programs go on), then: ringer attach
         ");
-        assert!(state(Err(ClientError::NoServer), false, || Ok(0)).is_unused);
-        let damaged = state(Err(ClientError::NoServer), false, || Err(io::ErrorKind::InvalidData.into()));
+        assert!(server_row(Err(ClientError::NoServer), false, || Ok(0)).is_unused);
+        let damaged =
+            server_row(Err(ClientError::NoServer), false, || Err(io::ErrorKind::InvalidData.into()));
         assert!(damaged.verdict == Verdict::Warn && damaged.lines(true).contains("cannot be read"));
     }
 }

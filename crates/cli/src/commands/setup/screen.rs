@@ -38,12 +38,12 @@ pub(super) fn print_found(plans: &[Plan], found: &[DetectedClient], detection: &
 /// Prints the entries to write or remove for each client.
 pub(super) fn print_plans(plans: &[Plan]) -> Outcome {
     let rows: Vec<(&str, String)> =
-        plans.iter().filter_map(|plan| Some((plan.client.as_str(), words(plan)?))).collect();
+        plans.iter().filter_map(|plan| Some((plan.client.as_str(), plan_words(plan)?))).collect();
     let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     print_text(&rows.iter().map(|(name, words)| format!("  {name:<width$}  {words}\n")).collect::<String>())
 }
 
-fn words(plan: &Plan) -> Option<String> {
+fn plan_words(plan: &Plan) -> Option<String> {
     match plan.action {
         SetupAction::Setup(_, Entries::McpServer) if plan.is_empty() => {
             let is_taken = plan.changes.iter().any(|change| !change.notes.is_empty());

@@ -11,7 +11,7 @@ use crate::message::{MessageId, Place, ShortIds, SurfaceId, WorkspaceId};
 /// The records of one workspace or one surface.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
-    /// By arrival.
+    /// All records, by arrival.
     pub(super) all: OrderedSlots,
     /// By change. For a surface, without the records in `stays_unread`.
     pub(super) unread: OrderedSlots,
@@ -23,7 +23,7 @@ pub(super) struct Group {
 /// All indexes. Each change of a record removes its old state and adds the new one, so no index has to be rebuilt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
-    /// By arrival.
+    /// All records, by arrival.
     pub(super) everything: OrderedSlots,
     /// The records of other machines, by arrival.
     pub(super) elsewhere: OrderedSlots,

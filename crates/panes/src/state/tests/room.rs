@@ -113,8 +113,8 @@ fn what_a_script_opens_leaves_the_pane_that_the_person_types_into_as_it_is() {
     open_behind(&mut session, 11);
     assert_eq!((session.area(1, &own), session.focused(1)), (half, own.clone()));
     assert_eq!(session.areas(1).len(), 13, "all are seen");
-    let smallest = session.areas(1).into_iter().map(|(_, area)| area.cells()).min().unwrap();
-    let largest = session.areas(1)[1..].iter().map(|(_, area)| area.cells()).max().unwrap();
+    let smallest = session.areas(1).into_iter().map(|(_, area)| area.cell_count()).min().unwrap();
+    let largest = session.areas(1)[1..].iter().map(|(_, area)| area.cell_count()).max().unwrap();
     assert!(largest < 3 * smallest, "{smallest} {largest}");
 }
 
@@ -129,7 +129,7 @@ fn what_a_script_opens_without_room_for_it_shares_the_room_of_a_larger_window() 
     assert_eq!(session.areas(1).len(), 61);
     assert_eq!(session.area(1, &own).width, 117, "it is still half");
     let others = || session.areas(1).into_iter().map(|(_, area)| area).filter(|area| area.width < 117);
-    let (smallest, largest) = (others().map(Area::cells).min(), others().map(Area::cells).max());
+    let (smallest, largest) = (others().map(Area::cell_count).min(), others().map(Area::cell_count).max());
     assert!(largest < smallest.map(|cells| cells * 4), "{smallest:?} {largest:?}");
 }
 
