@@ -243,9 +243,12 @@ impl State {
         let events = own.end(ending);
         let label = own.label();
         let mut effects = self.pane_events(pane, events);
-        if !ending.is_success() {
-            effects.push(error_report(pane, &label, &ending.text()));
-        }
+        effects.push(if ending.is_success() {
+            let params = json!({ "surface_id": surface_of(pane) });
+            Effect::Report { method: ReportMethod::Unread, params }
+        } else {
+            error_report(pane, &label, &ending.text())
+        });
         self.finish(effects)
     }
 

@@ -196,8 +196,8 @@ mod tests {
 
     fn snapshot() -> Snapshot {
         Snapshot::parse(
-            "s $0 main\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 a\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 b\n\
-             p %2 @1 1 off 11 0 $0 2 /dev/pts/3 c\n",
+            "s $0 main\np %0 @0 2 off 11 0 1 $0 1 /dev/pts/1 a\np %1 @0 2 off 11 0 0 $0 1 /dev/pts/2 b\n\
+             p %2 @1 1 off 11 0 1 $0 2 /dev/pts/3 c\n",
         )
     }
 
@@ -235,7 +235,7 @@ mod tests {
 
     #[test]
     fn a_line_above_the_pane_that_is_the_persons_own_is_a_border() {
-        let own = Snapshot::parse("s $0 main\np %2 @1 1 top 11 0 $0 2 /dev/pts/3 c\n");
+        let own = Snapshot::parse("s $0 main\np %2 @1 1 top 11 0 1 $0 2 /dev/pts/3 c\n");
         for one_pane in [OnePane::None, OnePane::Tint, OnePane::Border] {
             assert_eq!(frames(&mut Drawing::default(), &own, one_pane), ["begin Border @1"]);
         }
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn a_frame_ends_before_another_one_begins() {
         let split = Snapshot::parse(
-            "s $0 main\np %2 @1 2 off 11 0 $0 2 /dev/pts/3 c\np %3 @1 2 off 11 0 $0 2 /dev/pts/4 d\n",
+            "s $0 main\np %2 @1 2 off 11 0 1 $0 2 /dev/pts/3 c\np %3 @1 2 off 11 0 0 $0 2 /dev/pts/4 d\n",
         );
         let mut drawing = Drawing::default();
         frames(&mut drawing, &snapshot(), OnePane::Tint);

@@ -196,6 +196,12 @@ impl Host {
         for surface in bells {
             self.link.report(ReportMethod::Terminal, json!({ "surface_id": surface, "bell": true }));
         }
+        let is_seen = |pane: &&str| views.views.iter().any(|view| view.pane == **pane);
+        let active: Vec<SurfaceId> =
+            self.snapshot.activity().filter(|pane| !is_seen(pane)).map(|pane| self.surface(pane)).collect();
+        for surface in active {
+            self.link.report(ReportMethod::Unread, json!({ "surface_id": surface }));
+        }
         self.clients.scan(&self.server, &self.snapshot, self.home.path(), &self.scanning)?;
         Ok(true)
     }

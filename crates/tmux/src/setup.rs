@@ -29,8 +29,13 @@ const HOOKS: [&str; 11] = [
 const NEWER_HOOKS: [&str; 1] = ["pane-title-changed"];
 /// These, too, if this version has them. They also record that the client reports focus.
 const FOCUS_HOOKS: [&str; 2] = ["client-focus-in", "client-focus-out"];
-/// This one, too. It also records the window; tmux does not say which pane.
-const BELL_HOOK: &str = "alert-bell";
+/// These, too. They also record the window in an option; tmux does not say which pane.
+const ALERT_HOOKS: [(&str, &str); 3] = [
+    ("alert-bell", "@ringer_bell"),
+    // With monitor-activity and monitor-silence.
+    ("alert-activity", "@ringer_activity"),
+    ("alert-silence", "@ringer_activity"),
+];
 /// The formats of the window list.
 const FORMATS: [&str; 2] = ["window-status-format", "window-status-current-format"];
 const BADGE: &str = "#{@ringer_badge}";
@@ -43,7 +48,8 @@ const KEY: &str = "@ringer_key";
 const FOCUS_BEFORE: &str = "@ringer_focus_events";
 
 /// The options that hooks and setup write.
-const RECORDS: [&str; 6] = ["@ringer_focus", "@ringer_bell", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
+const RECORDS: [&str; 7] =
+    ["@ringer_focus", "@ringer_bell", "@ringer_activity", "@ringer_popup", KEY, KEY_BEFORE, FOCUS_BEFORE];
 
 /// The longest record of a hook, in characters.
 const MAX_RECORD: usize = 1000;
@@ -55,10 +61,11 @@ fn hooks() -> impl Iterator<Item = (&'static str, String)> {
     let record = |option: &str, what: &str| {
         format!("set-option -gqF {option} '#{{=-{MAX_RECORD}:{option}}}#{{{what}}} ' ; {ring}")
     };
-    let (focus, bell) = (record("@ringer_focus", "client_name"), record("@ringer_bell", "window_id"));
+    let focus = record("@ringer_focus", "client_name");
+    let alerts = ALERT_HOOKS.map(|(name, option)| (name, record(option, "window_id")));
     let plain = HOOKS.into_iter().chain(NEWER_HOOKS).map(move |name| (name, ring.clone()));
     let focus = FOCUS_HOOKS.into_iter().map(move |name| (name, focus.clone()));
-    plain.chain(focus).chain([(BELL_HOOK, bell)])
+    plain.chain(focus).chain(alerts)
 }
 
 /// Returns true if the hub of this home is the host of the server. A hub with another home may be, for example in a test.

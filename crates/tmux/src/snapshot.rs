@@ -7,12 +7,19 @@ const TYPED_RECENTLY: i64 = 10;
 
 /// Formats of the listings. Free text comes last in a line. (tmux prints tabs as underscores.)
 const SESSIONS: &str = "s #{session_id} #{session_name}";
-const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{pane_pid} #{pane_pipe} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
+const PANES: &str = "p #{pane_id} #{window_id} #{window_panes} #{pane-border-status} #{pane_pid} #{pane_pipe} #{pane_active} #{session_id} #{window_index} #{pane_tty} #{pane_title}";
 const CLIENTS: &str = "c #{client_control_mode} #{client_created} #{client_activity} #{client_flags} #{pane_id} #{client_pid} #{session_id} #{client_name}";
-/// The home of the hub that is the host; since the last snapshot, the clients that reported focus and the windows with a bell;
-/// clients that show the inbox in a popup.
-const OPTIONS: [&str; 4] =
-    ["o #{pid} #{@ringer}", "f #{@ringer_focus}", "b #{@ringer_bell}", "u #{@ringer_popup}"];
+/// The home of the hub that is the host; since the last snapshot, the clients that reported focus, and the windows with a bell
+/// and with activity; clients that show the inbox in a popup.
+const OPTIONS: [&str; 5] = [
+    "o #{pid} #{@ringer}",
+    "f #{@ringer_focus}",
+    "b #{@ringer_bell}",
+    "a #{@ringer_activity}",
+    "u #{@ringer_popup}",
+];
+/// What hooks record. A snapshot resets it.
+const RECORDED: [&str; 3] = ["@ringer_focus", "@ringer_bell", "@ringer_activity"];
 
 /// The commands that print a snapshot and reset what hooks have recorded.
 pub(crate) fn commands() -> Vec<&'static str> {
@@ -21,7 +28,9 @@ pub(crate) fn commands() -> Vec<&'static str> {
     for option in OPTIONS {
         words.extend([";", "display-message", "-p", option]);
     }
-    words.extend([";", "set-option", "-gqu", "@ringer_focus", ";", "set-option", "-gqu", "@ringer_bell"]);
+    for option in RECORDED {
+        words.extend([";", "set-option", "-gqu", option]);
+    }
     words
 }
 
@@ -35,6 +44,8 @@ pub(crate) struct Pane {
     pub(crate) pid: u32,
     /// It has a `pipe-pane`.
     pub(crate) is_piped: bool,
+    /// The person looks at this pane when they go to its window.
+    is_active: bool,
     session: String,
     /// Session name and window index: `main:1`.
     pub(crate) place: String,
@@ -69,6 +80,8 @@ pub(crate) struct Snapshot {
     focus_reporters: BTreeSet<String>,
     /// Windows in which a bell rang.
     bell_windows: BTreeSet<String>,
+    /// Windows for which the person asked tmux to monitor activity or silence, and tmux reported it.
+    activity_windows: BTreeSet<String>,
     /// Clients that show the inbox in a popup.
     popup_clients: BTreeSet<String>,
 }
@@ -108,6 +121,7 @@ impl Snapshot {
                 }
                 "f" => snapshot.focus_reporters = rest.split_whitespace().map(str::to_owned).collect(),
                 "b" => snapshot.bell_windows = rest.split_whitespace().map(str::to_owned).collect(),
+                "a" => snapshot.activity_windows = rest.split_whitespace().map(str::to_owned).collect(),
                 "u" => snapshot.popup_clients = rest.split_whitespace().map(str::to_owned).collect(),
                 _ => {}
             }
@@ -139,9 +153,15 @@ impl Snapshot {
         alone.filter(|(_, pane)| self.bell_windows.contains(&pane.window)).map(|(id, _)| id.as_str())
     }
 
+    /// The panes that stand for windows with activity. tmux names only the window, and its active pane is looked at first.
+    pub(crate) fn activity(&self) -> impl Iterator<Item = &str> {
+        let active = self.panes.iter().filter(|(_, pane)| pane.is_active);
+        active.filter(|(_, pane)| self.activity_windows.contains(&pane.window)).map(|(id, _)| id.as_str())
+    }
+
     /// Parses the line of a pane. A window that is linked to several sessions has a line for each; the first one counts.
     fn add_pane(&mut self, line: &str, sessions: &BTreeMap<&str, &str>) {
-        let mut fields = line.splitn(10, ' ');
+        let mut fields = line.splitn(11, ' ');
         let mut next = || fields.next();
         let (Some(pane), Some(window), Some(panes), Some(status)) = (next(), next(), next(), next()) else {
             return;
@@ -149,7 +169,7 @@ impl Snapshot {
         if !is_id(pane, '%') || !is_id(window, '@') {
             return;
         }
-        let (Some(pid), Some(pipe)) = (next(), next()) else { return };
+        let (Some(pid), Some(pipe), Some(active)) = (next(), next(), next()) else { return };
         let (Some(session), Some(index), Some(tty)) = (next(), next(), next()) else { return };
         let place = format!("{}:{index}", sessions.get(session).unwrap_or(&session));
         self.panes.entry(pane.to_owned()).or_insert_with(|| Pane {
@@ -158,6 +178,7 @@ impl Snapshot {
             has_border_status: status != "off",
             pid: pid.parse().unwrap_or(0),
             is_piped: pipe != "0",
+            is_active: active == "1",
             session: session.to_owned(),
             place,
             tty: tty.to_owned(),
@@ -229,8 +250,8 @@ mod tests {
 
     use super::*;
 
-    const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 off 11 0 $0 1 /dev/pts/1 vim a b\np %1 @0 2 off 11 0 $0 1 /dev/pts/2 \n\
-                        p %1 @0 2 off 11 0 $1 7 /dev/pts/2 \np %2 @1 1 off 11 0 $1 3 /dev/pts/3 zsh\n\
+    const TEXT: &str = "s $0 main\ns $1 my work\np %0 @0 2 off 11 0 1 $0 1 /dev/pts/1 vim a b\np %1 @0 2 off 11 0 0 $0 1 /dev/pts/2 \n\
+                        p %1 @0 2 off 11 0 0 $1 7 /dev/pts/2 \np %2 @1 1 off 11 0 1 $1 3 /dev/pts/3 zsh\n\
                         c 0 100 500 attached,focused,UTF-8 %0 21 $0 /dev/pts/9\nc 0 100 500 attached,UTF-8 %2 22 $1 /dev/pts/8\n\
                         c 1 100 500 attached,focused %1 23 $0 control\no 77 /my home\nf /dev/pts/9 /dev/pts/8 \nu \n";
 
@@ -255,6 +276,13 @@ mod tests {
         assert_eq!(pane("%0"), ("main:1".into(), "vim a b".into()));
         assert_eq!(pane("%1"), ("main:1".into(), String::new()));
         assert_eq!(pane("%2"), ("my work:3".into(), "zsh".into()));
+    }
+
+    #[test]
+    fn a_window_with_activity_stands_for_its_active_pane_and_a_bell_for_the_only_one() {
+        let snapshot = Snapshot::parse(&format!("{TEXT}a @0 @1 \nb @0 @1 \n"));
+        assert_eq!(snapshot.activity().collect::<Vec<_>>(), ["%0", "%2"]);
+        assert_eq!(snapshot.bells().collect::<Vec<_>>(), ["%2"]);
     }
 
     #[test]

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use ringer_ipc::{HostFacts, ReportMethod};
 use ringer_platform::Ending;
 use ringer_ui::InputParser;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{OpenRequest, State, TakesKeys};
 use crate::actions::PaneKeys;

@@ -141,6 +141,29 @@ fn a_bell_and_a_title_of_a_pane_are_heard() {
 }
 
 #[test]
+fn activity_that_tmux_monitors_counts_until_the_person_looks() {
+    let environment = HubEnvironment::new();
+    let tmux = start(&environment);
+    setup(&environment, &[]);
+    let surfaces = || environment.connect().call("surface.list", &Value::Null).to_string();
+    until("a host", || surfaces().contains("main:1"));
+    let mut client = TmuxClient::attach(&tmux);
+    until("a client", || !tmux.tell(&["list-clients"]).is_empty());
+    client.set_focus(true);
+    let unread = || {
+        let workspaces = environment.connect().call("workspace.list", &Value::Null);
+        let rows = workspaces["result"].as_array().expect("rows").clone();
+        rows.iter().filter_map(|row| row["unread"].as_u64()).sum::<u64>()
+    };
+    tmux.tell(&["set-option", "-g", "monitor-activity", "on"]);
+    tmux.tell(&["respawn-pane", "-k", "-t", "%2", "echo output; sleep 1000"]);
+    until("it counts", || unread() == 1);
+    assert!(environment.bodies(&[]).is_empty(), "it is no notification");
+    tmux.tell(&["select-window", "-t", "main:1"]);
+    until("it was looked at", || unread() == 0);
+}
+
+#[test]
 fn a_window_with_one_pane_shows_its_ring_as_the_person_chose_and_is_as_before_after_it() {
     let settings = |one_pane: &str| {
         format!("[notify]\nrate_limit = \"off\"\npopup = \"off\"\n[tmux]\none_pane = \"{one_pane}\"\n")

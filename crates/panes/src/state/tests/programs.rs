@@ -97,11 +97,13 @@ fn a_program_that_cannot_be_started_is_told_once_the_hub_knows_its_pane() {
 }
 
 #[test]
-fn a_command_that_succeeds_stays_and_is_not_told() {
+fn a_command_that_succeeds_stays_and_counts_as_unread_without_a_notification() {
     let mut session = Session::with_shell();
     let pane = session.open(&["true"], None);
     let effects = session.end(&pane, 0);
     assert_eq!(terminal_reports(&effects), Vec::<&Value>::new());
+    let params = json!({ "surface_id": format!("pane:{pane}") });
+    assert!(effects.contains(&Effect::Report { method: ReportMethod::Unread, params }), "{effects:?}");
     assert!(session.state.pane(&pane).is_some());
 }
 
