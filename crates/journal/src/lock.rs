@@ -147,7 +147,10 @@ mod tests {
         assert!(is_held(&path));
         assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_none());
         drop(held);
-        assert!(!is_held(&path));
+        // A program that another test starts at this moment has all open files until it begins.
+        while is_held(&path) {
+            std::thread::yield_now();
+        }
         assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_some());
     }
 
