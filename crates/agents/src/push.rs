@@ -21,6 +21,9 @@ use crate::sessions::find_session;
 
 /// How long a client may take to accept a message.
 const DEADLINE: Duration = Duration::from_secs(5);
+/// How long a message in a client's inbox may take to begin a turn. Meanwhile nothing else is written there: its hooks bring the
+/// later messages into that turn, and they would overtake what is in the inbox.
+const BEGINS_WITHIN: Duration = Duration::from_secs(2);
 
 /// The outcome of a push.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ pub enum PushResult {
     Nothing,
     /// The number of messages that were delivered.
     Sent(usize),
+    /// The last push has not begun a turn yet. Try again in a moment.
+    Later,
     /// The client takes no messages while it is idle, for this reason. The messages stay pending.
     Unsupported(String),
     /// The client could not be reached now, for this reason. The messages stay pending.
@@ -72,6 +77,14 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     }
     // A client may drop lines from its socket if too many come. Its next prompts name the messages that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });
+    let begun_after =
+        IdSource::now().unix_ms.saturating_sub(i64::try_from(BEGINS_WITHIN.as_millis()).unwrap_or(0));
+    if is_confirmed_later
+        && journal.has_unconfirmed_push(agent, begun_after)?
+        && !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty()
+    {
+        return Ok(PushResult::Later);
+    }
     let prefix = if is_confirmed_later { CLIENT_INBOX_PREFIX } else { "push-" };
     let Some(claimed) = claim_all(&mut journal, agent, prefix)? else { return Ok(PushResult::Nothing) };
     let text = render_claimed(&claimed, agent, &mut journal)?;
@@ -280,6 +293,10 @@ mod tests {
         let listener = Listener::begin(&mut other, consumer, None, false, OnParentExit::Continue).unwrap();
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "its listener tells it");
         drop(listener);
+        assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Later, "the first begins a turn");
+        let entered = journal.entered(&agent, IdSource::now().unix_ms, 10).unwrap();
+        let ids: Vec<String> = entered.iter().map(|entered| entered.part.message.id.to_string()).collect();
+        journal.mark_seen(&agent, &ids, IdSource::now().unix_ms).unwrap();
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Sent(1));
         let lines: Vec<String> = (0..2)
             .map(|_| {

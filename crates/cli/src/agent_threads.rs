@@ -159,7 +159,8 @@ impl Part for AgentThread {
     }
 }
 
-/// Delays before each retry of an agent that could not be reached: its client may only just have started.
+/// Delays before each retry of an agent that could not be reached (its client may only just have started), or that has not begun
+/// the turn of the last push.
 const TRY_AGAIN: [Duration; 5] = [
     Duration::from_secs(1),
     Duration::from_secs(2),
@@ -179,31 +180,33 @@ fn push_messages(home: &Home, log: &Log, waiting: &Receiver<Agent>) {
         paths: client_paths(user, None),
         search_path: variable("PATH").unwrap_or_default(),
     };
-    let mut unreachable = Unreachable::default();
-    while let Ok((agent, tries)) = unreachable.next(waiting) {
+    let mut retries = Retries::default();
+    while let Ok((agent, tries)) = retries.next(waiting) {
         let name = agent.as_str();
         match push(home, &endpoints, &agent) {
             Ok(PushResult::Nothing) => {}
+            Ok(PushResult::Later) => retries.try_again(agent, tries),
             Ok(PushResult::Sent(count)) => log.line(format!("pushed {count} to {name}")),
             Ok(PushResult::Unsupported(why)) => log.line(format!("cannot push to {name}: {why}")),
             Ok(PushResult::Unreachable(why)) => {
                 if tries == 0 {
                     log.line(format!("cannot push to {name}: {why}"));
                 }
-                unreachable.try_again(agent, tries);
+                retries.try_again(agent, tries);
             }
             Err(error) => log.line(format!("cannot push to {name}: {error}")),
         }
     }
 }
 
+/// The agents that are tried again.
 #[derive(Default)]
-struct Unreachable {
+struct Retries {
     /// The time of the next retry of each agent, and the number of retries so far.
     agents: HashMap<Agent, (Instant, usize)>,
 }
 
-impl Unreachable {
+impl Retries {
     /// Waits for the next agent to try. Returns how often it was tried since its last event.
     fn next(&mut self, waiting: &Receiver<Agent>) -> Result<(Agent, usize), RecvTimeoutError> {
         let next = self.agents.iter().min_by_key(|(_, (at, _))| *at);

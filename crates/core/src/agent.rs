@@ -9,7 +9,7 @@ mod signal;
 
 pub use machine::{AUTHORITY_HOLD, AgentMachine, AgentTimeouts};
 pub use messages::{AgentMessage, Tier, agent_messages, ends_with_waiting_marker, episode_key};
-pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode};
+pub use notice::{AgentChanges, AgentNotice, EndedEpisode, Episode, running_tasks_text};
 pub use popup_answers::PopupAnswer;
 pub use prompt::{
     Answer, AnswerError, AnswerMethod, PermissionRequest, Prompt, PromptContent, PromptQuestion,

@@ -22,7 +22,9 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::arrival::{Arrival, ArrivalQueue, DuplicateWindow, Fence, SurfaceRegistry, UnlistedMessages};
+use crate::arrival::{
+    Arrival, ArrivalQueue, BurstLimit, DuplicateWindow, Fence, SurfaceRegistry, UnlistedMessages,
+};
 use crate::attention::{
     Attention, AwayPeriod, Badge, Cause, Command, Focus, Presence, ReadReason, Record, Ring, UndoItem,
     UndoLog, UnreadReason,
@@ -87,6 +89,10 @@ impl Preferences {
 struct Candidate {
     incoming: IncomingMessage,
     replaces: Option<MessageId>,
+    /// What was already done for the message that it replaces.
+    done: Vec<DeliveryChannel>,
+    /// The messages of its kind that it replaced in the queue.
+    others: u32,
     steps: Vec<Cause>,
     /// The hooks of the settings that were active when the notification arrived. They may include hooks of its own worktree,
     /// which later settings no longer have.
@@ -136,6 +142,9 @@ pub struct Engine {
     hook_chains: HashMap<Ticket, RunningChain>,
     /// Hooks that still run for a notification that has ended. Their answers are ignored.
     pointless_hooks: HashSet<Ticket>,
+    bursts: BurstLimit,
+    /// When a message that waits because of a burst may be shown.
+    burst_deadline: Option<Duration>,
     /// Set if the last drain reached its limit and more items in the queue are ready.
     more_to_drain: bool,
     terminal_signals: TerminalSignals,
@@ -175,6 +184,8 @@ impl Engine {
             fence: Fence::default(),
             hook_chains: HashMap::new(),
             pointless_hooks: HashSet::new(),
+            bursts: BurstLimit::default(),
+            burst_deadline: None,
             more_to_drain: false,
             terminal_signals: TerminalSignals::default(),
             next_ticket: 0,
@@ -193,11 +204,18 @@ impl Engine {
     }
 
     /// Replaces the preferences. Notifications that have already arrived keep the hooks of the old ones, as far as the new
-    /// ones still allow them.
+    /// ones still allow them. [`Self::redraw_rings`] applies them to what is lit.
     pub fn set_preferences(&mut self, preferences: Preferences) {
         self.rules.set(preferences.rules.clone());
         self.active_hooks = preferences.active_hooks();
         self.preferences = preferences;
+    }
+
+    /// Draws the rings and badges that differ from those that were drawn last.
+    pub fn redraw_rings(&mut self, now: Now) -> Vec<Order> {
+        let mut orders = Vec::new();
+        self.redraw_all(now.mono, &mut orders);
+        orders
     }
 
     /// The notifications, badges and rings.
@@ -300,6 +318,7 @@ impl Engine {
         let (escalation, presence) = (self.next_escalation_deadline(now), self.next_presence_change(now));
         [
             more,
+            self.burst_deadline,
             signals,
             expiry,
             snooze,

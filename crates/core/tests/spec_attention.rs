@@ -246,6 +246,21 @@ fn a_ring_shows_only_when_rings_are_enabled() {
 }
 
 #[test]
+fn the_setting_of_rings_alters_those_that_are_lit() {
+    let mut engine = engine(Preferences::default());
+    engine.handle(at(0), message(1, "a", "x"));
+    let rings = |engine: &Engine| engine.lit_rings().count();
+    assert_eq!(rings(&engine), 1);
+    for (no_rings, lit) in [(true, 0), (false, 1)] {
+        engine.set_preferences(Preferences { no_rings, ..Preferences::default() });
+        let orders = engine.redraw_rings(at(1));
+        assert!(matches!(&orders[..], [Order::Ring { .. }]), "{orders:?}");
+        assert_eq!(rings(&engine), lit);
+    }
+    assert!(engine.redraw_rings(at(2)).is_empty());
+}
+
+#[test]
 fn every_action_does_what_the_table_says_and_withdraws_what_was_delivered() {
     let check = |action: Event, withdrawn: &[u64], unread: usize, left: usize| {
         let mut engine = engine(Preferences::default());
@@ -339,9 +354,9 @@ fn a_surface_that_is_closed_keeps_its_notifications_and_nothing_else_that_is_unr
 }
 
 #[test]
-fn in_view_nothing_goes_out_and_elsewhere_in_the_workspace_everything_does() {
+fn in_view_nothing_pops_up_or_sounds_and_elsewhere_in_the_workspace_everything_does() {
     for (app, surface, expect) in [
-        (true, "a", vec![]),
+        (true, "a", vec![DeliveryChannel::Command, DeliveryChannel::Webhook]),
         (
             true,
             "b",
@@ -399,7 +414,10 @@ fn every_decision_is_appended_to_the_trail() {
     engine.handle(at(4), looking(true, "a"));
     let (ticket, _) = asked(&engine.handle(at(600), message(2, "a", "y"))).remove(0);
     engine.handle(at(601), patched(ticket, r#"{"effects":{"command":true}}"#));
-    check(trail(&engine, 2), &["hook triage", "you are looking at it", "channels: none (listed as read)"]);
+    check(
+        trail(&engine, 2),
+        &["hook triage", "you are looking at it", "channels: command; webhook (listed as read)"],
+    );
 }
 
 #[test]

@@ -219,7 +219,7 @@ impl HubState {
             }
             LoopEvent::Desktop(DesktopEvent::Answer(id, answer)) => self.popup_answered(now, id, answer),
             LoopEvent::AnswerTried { id, answer, outcome } => self.answer_tried(now, id, &answer, outcome),
-            LoopEvent::PaneFocused { waiter, result } => self.end_focus(now, [waiter], &result),
+            LoopEvent::PaneFocused { waiter, result } => self.answer_focus_waiters(now, [waiter], &result),
             LoopEvent::WatchFinished(outcome) => self.watch_finished(now, &outcome),
             LoopEvent::SettingsChanged => self.reload_settings(now),
             LoopEvent::ProcessEnded(agent) => self.process_ended(now, &agent),
@@ -387,7 +387,7 @@ impl HubState {
 
     fn apply_settings(&mut self, now: Now) {
         let config = self.settings.apply();
-        self.notifications.set_preferences(self.settings.preferences(&config));
+        let orders = self.notifications.set_preferences(now, self.settings.preferences(&config));
         self.settings.keep_revisions(&self.notifications.hook_revisions());
         self.surfaces.enable_flash(config.notify.flash);
         self.title_marks.allow(config.title_mark());
@@ -397,6 +397,7 @@ impl HubState {
         let watches = self.settings.trusted_watches(&config);
         self.act(Action::SetWatches(watches));
         self.log("the settings changed");
+        self.execute_orders(now, orders);
         self.check_settings_problems(now);
     }
 

@@ -138,9 +138,8 @@ pub(crate) fn workspace(engine: &Engine, id: &WorkspaceId, surfaces: usize) -> V
     let latest = attention.store().latest(id);
     json!({
         "id": id,
-        "badge": badge,
+        "unread": badge,
         "text": Badge(badge).to_string(),
-        "unread": attention.store().unread_of(id),
         "latest": latest.map(|record| &*record.body),
         "surfaces": surfaces,
     })

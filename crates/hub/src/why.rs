@@ -62,6 +62,7 @@ pub fn agents(agents: &[AgentSummary], clock: &Clock) -> Vec<Value> {
             "client": agent.client,
             "session_id": agent.session_id,
             "state": agent.state,
+            "running_tasks": agent.running_tasks,
             "since": agent.since_ms.map(|ms| clock.stamp(ms)),
             "cwd": agent.cwd,
             "surface": agent.surface,

@@ -4,6 +4,7 @@ mod prompt;
 
 use std::path::{Path, PathBuf};
 
+use ringer_core::Kind;
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 use ringer_core::conversation::escape_attribute;
 use serde::Deserialize;
@@ -213,6 +214,15 @@ fn notification(input: &HookInput, report: &mut HookReport) {
             let text = text.filter(|text| text != PERMISSION_FOR_ANYTHING);
             report.state_with(authority, blocked(BlockedOn::Permission), text);
         }
+        // The view of several agents says this of another session, which reports its own state.
+        "agent_needs_input" if message.is_some_and(|message| message.contains(" needs your input")) => {
+            report.notified_of_kind(Kind::Waiting, text);
+        }
+        "agent_needs_input" => report.state_with(authority, blocked(BlockedOn::Input), text),
+        "agent_completed" => {
+            let has_failed = message.is_some_and(|message| message.ends_with(" failed"));
+            report.notified_of_kind(if has_failed { Kind::Error } else { Kind::Complete }, text);
+        }
         "auth_success" => report.alive(),
         _ if kind.starts_with("auth") => report.state_with(authority, blocked(BlockedOn::Auth), text),
         _ => report.notified(SignalContent::Notified, text),
@@ -254,7 +264,7 @@ fn background_tasks(input: &HookInput) -> BackgroundTasks {
     let (shells, others): (Vec<&Value>, Vec<&Value>) = tasks.items().iter().filter(runs).partition(is_shell);
     // A long list was truncated.
     let truncated = tasks.seen().saturating_sub(tasks.items().len());
-    BackgroundTasks { running: shells.len() + truncated, pending: !others.is_empty() }
+    BackgroundTasks { running: shells.len() + others.len() + truncated, pending: !others.is_empty() }
 }
 
 fn answer(event: &str, reply: &HookReply) -> DecisionOutput {
@@ -410,7 +420,8 @@ mod tests {
         check(json!(null), 0, false);
         check(json!([listener]), 0, false);
         check(json!([listener, server]), 1, false);
-        check(json!([server, subagent]), 1, true);
+        check(json!([server, subagent]), 2, true);
+        check(json!([subagent]), 1, true);
         check(json!([{"type": "shell", "status": "completed", "command": "make"}]), 0, false);
     }
 
@@ -450,6 +461,24 @@ mod tests {
         assert_eq!(limit.text.as_deref(), Some("rate_limit: 429"));
         let expected = Observation { error: true, ..Observation::new("limit-reached", "rate_limit: 429") };
         assert_eq!(limit.observations, [expected]);
+    }
+
+    #[test]
+    fn a_session_that_needs_input_and_one_that_the_view_of_agents_is_about() {
+        let signal = |kind: &str, message: &str| {
+            report("Notification", &json!({"notification_type": kind, "message": message})).signals.remove(0)
+        };
+        let notice = "Auto mode has a classifier billing notice to acknowledge";
+        let blocked = SignalContent::State(AgentState::Blocked(BlockedOn::Input));
+        assert_eq!(signal("agent_needs_input", notice).content, blocked);
+        for (kind, message, expected) in [
+            ("agent_needs_input", "docs needs your input: which branch?", Kind::Waiting),
+            ("agent_completed", "docs finished", Kind::Complete),
+            ("agent_completed", "docs failed", Kind::Error),
+        ] {
+            let signal = signal(kind, message);
+            assert_eq!((signal.content, signal.kind), (SignalContent::Notified, Some(expected)), "{message}");
+        }
     }
 
     #[test]

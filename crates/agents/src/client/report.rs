@@ -1,5 +1,6 @@
 //! What a hook call reports about an agent, in a form that is the same for all clients.
 
+use ringer_core::Kind;
 use ringer_core::agent::{
     AgentState, Answer, Authority, BlockedOn, Prompt, Signal, SignalContent, ends_with_waiting_marker,
 };
@@ -51,9 +52,9 @@ pub enum ToolCall {
 /// Background tasks at the end of a turn.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct BackgroundTasks {
-    /// Tasks that may never end.
+    /// All of them.
     pub(super) running: usize,
-    /// A task is running that wakes the agent when it ends.
+    /// One of them wakes the agent when it ends. The others may never end.
     pub(super) pending: bool,
 }
 
@@ -183,6 +184,13 @@ impl HookReport {
     /// The client sent its own notification.
     pub(super) fn notified(&mut self, content: SignalContent, text: Option<String>) {
         self.add_signal(Authority::Notification, content, text);
+    }
+
+    /// The client sent its own notification, which is of this kind.
+    pub(super) fn notified_of_kind(&mut self, kind: Kind, text: Option<String>) {
+        self.text.clone_from(&text);
+        let signal = Signal::new(Authority::Notification, SignalContent::Notified);
+        self.signals.push(Signal { text, kind: Some(kind), ..signal });
     }
 
     fn add_signal(&mut self, authority: Authority, content: SignalContent, text: Option<String>) {

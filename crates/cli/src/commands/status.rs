@@ -1,6 +1,7 @@
 //! `ringer status`.
 
 use ringer_agents::client::Client;
+use ringer_core::agent::running_tasks_text;
 use ringer_core::attention::Record;
 use ringer_hub::{Clock, OfflineHub, agents};
 use ringer_ipc::StartFailure;
@@ -147,7 +148,8 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
     for agent in &mut agents {
         let text =
             doing.text(agent["id"].as_str().unwrap_or_default(), agent["state"].as_str().unwrap_or_default());
-        agent["doing"] = text.into();
+        let running = agent["running_tasks"].as_u64().and_then(|count| usize::try_from(count).ok());
+        agent["doing"] = text.or_else(|| running.and_then(running_tasks_text)).into();
     }
     let (listeners, unread) = stats.map(|stats| views(stats, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = match &mut journal {

@@ -74,8 +74,7 @@ pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
     let mut known: Vec<Value> = Vec::new();
     for (id, name) in own {
         let listed = others.iter().position(|row| row["id"] == *id).map(|at| others.remove(at));
-        let mut row =
-            listed.unwrap_or_else(|| json!({ "id": id, "badge": 0, "text": "", "unread": 0, "surfaces": 0 }));
+        let mut row = listed.unwrap_or_else(|| json!({ "id": id, "unread": 0, "text": "", "surfaces": 0 }));
         row["name"] = json!(name);
         known.push(row);
     }

@@ -12,6 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ringer_core::Sender;
+use ringer_core::agent::running_tasks_text;
 use ringer_core::attention::ReadBy;
 use ringer_core::conversation::Charset;
 use ringer_core::message::{MessageOrigin, QuestionId, ShownKind};
@@ -217,7 +218,13 @@ impl UiBackend {
                 let surface = row["surface"].as_str().map(str::to_owned);
                 let sender = row["name"].as_str().map_or_else(|| text(row, "id"), str::to_owned);
                 let is_end = |one: &&Notification| one.from == sender && one.kind == ShownKind::Complete;
-                let last_message = || recent.iter().find(is_end).map(|one| one.text.clone());
+                let running = row["running_tasks"].as_u64().and_then(|count| usize::try_from(count).ok());
+                let running = running.and_then(running_tasks_text);
+                let last_message = || {
+                    let last = recent.iter().find(is_end).map(|one| one.text.clone());
+                    let parts: Vec<String> = running.into_iter().chain(last).collect();
+                    (!parts.is_empty()).then(|| parts.join(": "))
+                };
                 let id = text(row, "id");
                 let activity = if state == "done" { last_message() } else { doing.text(&id, &state) };
                 Some(Agent {

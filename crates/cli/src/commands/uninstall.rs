@@ -269,7 +269,7 @@ impl Traces {
 
 /// Returns the repositories that have an id, of those in the journal and the current one.
 fn repositories(journal: Option<&mut Journal>) -> Vec<Repository> {
-    let known = journal.and_then(|journal| journal.directories().ok()).unwrap_or_default();
+    let known = journal.and_then(|journal| journal.working_directories().ok()).unwrap_or_default();
     let known = known.iter().filter_map(|directory| Repository::around(directory.as_ref()));
     let mut found: Vec<(PathBuf, Repository)> = known
         .chain(context::repository())

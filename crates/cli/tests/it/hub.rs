@@ -5,6 +5,7 @@ mod agent_shell;
 mod agents_that_try;
 mod away;
 mod backlog;
+mod bursts;
 mod callers;
 mod commands;
 pub(crate) mod dialogs;

@@ -2,6 +2,7 @@
 //!
 //! Three tiers: a worker has a manager, which is an agent; a scope has a lead, the session that the person talks to.
 
+use crate::agent::notice::running_tasks_text;
 use crate::agent::{AgentNotice, Episode};
 use crate::message::{Agent, EPISODE_KEY_PREFIX, Kind, PERMISSION_REFUSED, Recipient};
 
@@ -78,7 +79,7 @@ pub fn agent_messages(
 
 fn text_of(agent: &str, tier: &Tier, notice: &AgentNotice) -> String {
     let detail = notice.text.as_deref().map(|text| format!(": {text}")).unwrap_or_default();
-    let detail = match notice.running_words() {
+    let detail = match running_tasks_text(notice.running) {
         Some(running) => format!(" ({running}){detail}"),
         None => detail,
     };

@@ -43,19 +43,20 @@ pub struct AgentNotice {
     pub turn: Option<Duration>,
 }
 
-impl AgentNotice {
-    /// The background tasks that keep running after the turn, in words.
-    pub fn running_words(&self) -> Option<String> {
-        match self.running {
-            0 => None,
-            1 => Some("1 background task runs on".to_owned()),
-            many => Some(format!("{many} background tasks run on")),
-        }
+/// Describes the background tasks that run on after a turn.
+pub fn running_tasks_text(count: usize) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some("1 background task runs on".to_owned()),
+        many => Some(format!("{many} background tasks run on")),
     }
+}
+
+impl AgentNotice {
 
     /// The text for a person: the last line of the client's text, and the background tasks that keep running.
     pub fn detail(&self) -> Option<String> {
-        match (self.text.as_deref().and_then(last_line), self.running_words()) {
+        match (self.text.as_deref().and_then(last_line), running_tasks_text(self.running)) {
             (Some(text), Some(running)) => Some(format!("{text} ({running})")),
             (text, running) => text.or(running),
         }

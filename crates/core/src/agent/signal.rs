@@ -136,7 +136,7 @@ pub struct Signal {
     pub text: Option<String>,
     /// True if background work is running that will wake the agent again: the turn is not complete then.
     pub pending: bool,
-    /// Other background tasks that keep running after the turn, such as a server: the turn is complete all the same.
+    /// The background tasks that keep running after the turn, such as a server or a subagent.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub running: usize,
     /// The tool call that the signal is about. It tells which of several prompts has ended.

@@ -6,6 +6,7 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::message::{Kind, MessageId, Place};
+use crate::policy::DeliveryChannel;
 
 /// The maximum time between two reports of one event. A choice, not a measurement: half a second is short enough that a person
 /// does not see two different events as one.
@@ -56,6 +57,8 @@ pub(crate) enum DuplicateVerdict {
         /// The replaced message; `None` if it is not in the journal yet. It is then dropped as a duplicate of this one when it
         /// arrives.
         older: Option<MessageId>,
+        /// What was done for the replaced message and cannot be taken back, so it is not done again.
+        done: Vec<DeliveryChannel>,
     },
 }
 
@@ -65,6 +68,8 @@ struct LastReport {
     report: EventReport,
     /// The message that the report replaced.
     replaces: Option<MessageId>,
+    /// What was done for the event and cannot be taken back.
+    done: Vec<DeliveryChannel>,
 }
 
 /// Remembers the last report of each surface for [`DUPLICATE_WINDOW`].
@@ -86,14 +91,27 @@ impl DuplicateWindow {
         let same = before.filter(|before| is_same(&before.report, &report));
         let (at, replaces) = match &verdict {
             DuplicateVerdict::Duplicate { .. } => return verdict,
-            DuplicateVerdict::Replaces { older } => {
+            DuplicateVerdict::Replaces { older, .. } => {
                 let inherited = same.and_then(|before| before.replaces.clone());
                 (same.map_or(now, |before| before.at), older.clone().or(inherited))
             }
             DuplicateVerdict::New => (same.map_or(now, |before| before.at), None),
         };
-        self.last.insert(place.clone(), LastReport { at, report, replaces });
+        let done = same.map_or_else(Vec::new, |before| before.done.clone());
+        self.last.insert(place.clone(), LastReport { at, report, replaces, done });
         verdict
+    }
+
+    /// Remembers what is done for a notification, if it is the last report of its place.
+    pub(crate) fn delivering(
+        &mut self,
+        place: &Place,
+        id: &MessageId,
+        channels: impl Iterator<Item = DeliveryChannel>,
+    ) {
+        if let Some(last) = self.last.get_mut(place).filter(|last| last.report.id.as_ref() == Some(id)) {
+            last.done.extend(channels.filter(|channel| !channel.is_popup()));
+        }
     }
 
     fn limit_memory(&mut self, now: Duration) {
@@ -120,9 +138,13 @@ fn compare(before: &LastReport, report: &EventReport) -> DuplicateVerdict {
     // A terminal's report comes back through the journal, with an id: that is the same report, not a second one.
     let comes_back = earlier.id.is_none() && report.id.is_some() && detail >= earlier.detail();
     match &before.replaces {
-        Some(older) if comes_back => DuplicateVerdict::Replaces { older: Some(older.clone()) },
+        Some(older) if comes_back => {
+            DuplicateVerdict::Replaces { older: Some(older.clone()), done: before.done.clone() }
+        }
         None if comes_back => DuplicateVerdict::New,
-        _ if detail > earlier.detail() => DuplicateVerdict::Replaces { older: earlier.id.clone() },
+        _ if detail > earlier.detail() => {
+            DuplicateVerdict::Replaces { older: earlier.id.clone(), done: before.done.clone() }
+        }
         _ => DuplicateVerdict::Duplicate { of: earlier.id.clone() },
     }
 }
@@ -146,6 +168,10 @@ mod tests {
             has_question: false,
             episode: None,
         }
+    }
+
+    fn replaces(older: Option<MessageId>) -> DuplicateVerdict {
+        DuplicateVerdict::Replaces { older, done: Vec::new() }
     }
 
     fn pane() -> Place {
@@ -173,24 +199,15 @@ mod tests {
     #[test]
     fn the_report_with_more_detail_wins_even_if_it_came_second() {
         let titled = EventReport { title: Some("Claude Code".into()), ..plain(2, "x") };
-        check(
-            &[(0, plain(1, "x")), (100, titled.clone())],
-            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(1)) }],
-        );
+        check(&[(0, plain(1, "x")), (100, titled.clone())], &[DuplicateVerdict::New, replaces(Some(id(1)))]);
         check(
             &[(0, titled.clone()), (100, plain(3, "x"))],
             &[DuplicateVerdict::New, DuplicateVerdict::Duplicate { of: Some(id(2)) }],
         );
         let kind = EventReport { kind: Some(Kind::Waiting), ..plain(3, "x") };
-        check(
-            &[(0, titled), (100, kind.clone())],
-            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(2)) }],
-        );
+        check(&[(0, titled), (100, kind.clone())], &[DuplicateVerdict::New, replaces(Some(id(2)))]);
         let question = EventReport { has_question: true, ..plain(4, "x") };
-        check(
-            &[(0, kind), (100, question)],
-            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(3)) }],
-        );
+        check(&[(0, kind), (100, question)], &[DuplicateVerdict::New, replaces(Some(id(3)))]);
     }
 
     #[test]
@@ -199,10 +216,7 @@ mod tests {
             &[(0, plain(1, "x")), (100, plain(2, ""))],
             &[DuplicateVerdict::New, DuplicateVerdict::Duplicate { of: Some(id(1)) }],
         );
-        check(
-            &[(0, plain(1, "")), (100, plain(2, "x"))],
-            &[DuplicateVerdict::New, DuplicateVerdict::Replaces { older: Some(id(1)) }],
-        );
+        check(&[(0, plain(1, "")), (100, plain(2, "x"))], &[DuplicateVerdict::New, replaces(Some(id(1)))]);
     }
 
     /// A terminal's report, before it is a message.
@@ -228,12 +242,7 @@ mod tests {
         let bell = EventReport { is_bell: true, ..plain(1, "the bell rang") };
         check(
             &[(0, sign("")), (50, bell), (100, sign("done")), (150, plain(2, "done"))],
-            &[
-                DuplicateVerdict::New,
-                DuplicateVerdict::New,
-                DuplicateVerdict::Replaces { older: Some(id(1)) },
-                DuplicateVerdict::Replaces { older: Some(id(1)) },
-            ],
+            &[DuplicateVerdict::New, DuplicateVerdict::New, replaces(Some(id(1))), replaces(Some(id(1)))],
         );
     }
 
@@ -244,7 +253,7 @@ mod tests {
             &[(0, sign("x")), (50, rich(sign("x"))), (100, plain(1, "x")), (150, rich(plain(2, "x")))],
             &[
                 DuplicateVerdict::New,
-                DuplicateVerdict::Replaces { older: None },
+                replaces(None),
                 DuplicateVerdict::Duplicate { of: None },
                 DuplicateVerdict::New,
             ],
@@ -269,6 +278,22 @@ mod tests {
         for (number, place) in [(1, pane()), (2, other), (3, whole.clone()), (4, whole)] {
             assert_eq!(window.observe(Duration::ZERO, &place, plain(number, "x")), DuplicateVerdict::New);
         }
+    }
+
+    #[test]
+    fn what_was_done_for_the_earlier_report_is_known_unless_it_can_be_replaced() {
+        let mut window = DuplicateWindow::default();
+        window.observe(Duration::ZERO, &pane(), plain(1, "x"));
+        let channels = [DeliveryChannel::Desktop, DeliveryChannel::Sound, DeliveryChannel::Command];
+        window.delivering(&pane(), &id(1), channels.into_iter());
+        let richer = EventReport { title: Some("Claude Code".into()), ..plain(2, "x") };
+        let done = vec![DeliveryChannel::Sound, DeliveryChannel::Command];
+        assert_eq!(
+            window.observe(Duration::from_millis(100), &pane(), richer),
+            DuplicateVerdict::Replaces { older: Some(id(1)), done }
+        );
+        let other = plain(3, "another event");
+        assert_eq!(window.observe(Duration::from_millis(200), &pane(), other), DuplicateVerdict::New);
     }
 
     #[test]

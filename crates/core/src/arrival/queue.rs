@@ -1,11 +1,11 @@
-//! The queue of messages that have arrived and are not decided yet. Usually it keeps only the newest one of each surface
-//! ([`Coalesce`]).
+//! The queue of messages that have arrived and are not decided yet. It keeps only the newest one of each surface and kind; a
+//! prompt is neither replaced nor does it replace another message.
 //!
 //! This limits what is shown. The journal keeps every message.
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::message::Place;
+use crate::message::{Place, ShownKind};
 
 /// The most items that one drain takes, so that a burst does not block the hub's event loop.
 pub(crate) const MAX_DRAIN: usize = 16;
@@ -15,21 +15,10 @@ pub(crate) const MAX_PENDING: usize = 4096;
 /// Why an item was dropped from the queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DropReason {
-    /// A newer one of the same surface replaced it.
+    /// A newer one of the same surface and kind replaced it.
     ByNewer,
     /// The queue was full.
     QueueFull,
-}
-
-/// How a new item affects a queued one of the same surface.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Coalesce {
-    /// It replaces the queued item, and a newer one may replace it.
-    Replace,
-    /// It leaves the queued item in place. A newer one replaces this item only.
-    KeepOlder,
-    /// It replaces nothing, and nothing replaces it: it waits for the person.
-    Apart,
 }
 
 /// A queued item, with the generation in which it arrived.
@@ -37,6 +26,8 @@ pub(crate) enum Coalesce {
 pub(crate) struct Arrival<T> {
     /// The place that will ring.
     pub place: Place,
+    /// Its kind. `None` for a prompt.
+    pub kind: Option<ShownKind>,
     /// The generation of the fence when the item arrived.
     pub generation: Generation,
     pub item: T,
@@ -54,36 +45,34 @@ pub(crate) struct DrainResult<T> {
 #[derive(Debug, Clone)]
 pub(crate) struct ArrivalQueue<T> {
     pending: BTreeMap<u64, Arrival<T>>,
-    /// The replaceable entry of each surface and generation.
-    by_surface: HashMap<(Generation, Place), u64>,
+    /// The entry of each generation, surface and kind.
+    by_kind: HashMap<(Generation, Place, ShownKind), u64>,
     next: u64,
 }
 
 impl<T> Default for ArrivalQueue<T> {
     fn default() -> Self {
-        Self { pending: BTreeMap::new(), by_surface: HashMap::new(), next: 0 }
+        Self { pending: BTreeMap::new(), by_kind: HashMap::new(), next: 0 }
     }
 }
 
 impl<T> ArrivalQueue<T> {
-    /// Appends an item. An item of the same surface and generation that it replaces is removed from the queue and returned, or
-    /// the oldest item if the queue is full. Without a surface nothing is replaced.
+    /// Appends an item. The item of the same surface, kind and generation is removed from the queue and returned, or the oldest
+    /// item if the queue is full. Without a surface or a kind nothing is replaced.
     pub(crate) fn push(
         &mut self,
         place: Place,
+        kind: Option<ShownKind>,
         item: T,
         fence: &Fence,
-        coalesce: Coalesce,
     ) -> Option<(T, DropReason)> {
-        let generation = fence.generation();
         let number = self.next;
         self.next += 1;
-        let replaced = (place.surface.is_some() && coalesce != Coalesce::Apart)
-            .then(|| self.by_surface.insert((generation, place.clone()), number))
-            .flatten()
-            .filter(|_| coalesce == Coalesce::Replace)
+        let arrival = Arrival { place, kind, generation: fence.generation(), item };
+        let replaced = coalescing_key(&arrival)
+            .and_then(|key| self.by_kind.insert(key, number))
             .and_then(|older| self.pending.remove(&older));
-        self.pending.insert(number, Arrival { place, generation, item });
+        self.pending.insert(number, arrival);
         if self.pending.len() > MAX_PENDING
             && let Some((number, dropped)) = self.pending.pop_first()
         {
@@ -110,6 +99,12 @@ impl<T> ArrivalQueue<T> {
             Some(arrival)
         });
         DrainResult { arrivals: arrivals.collect(), more }
+    }
+
+    /// Returns the item that an item of this surface and kind would replace now.
+    pub(crate) fn like(&self, place: &Place, kind: Option<ShownKind>, fence: &Fence) -> Option<&T> {
+        let number = self.by_kind.get(&(fence.generation(), place.clone(), kind?))?;
+        self.pending.get(number).map(|arrival| &arrival.item)
     }
 
     /// The queued items, in the order of arrival.
@@ -150,11 +145,18 @@ impl<T> ArrivalQueue<T> {
     }
 
     fn unindex(&mut self, number: u64, arrival: &Arrival<T>) {
-        let key = (arrival.generation, arrival.place.clone());
-        if self.by_surface.get(&key) == Some(&number) {
-            self.by_surface.remove(&key);
+        if let Some(key) = coalescing_key(arrival)
+            && self.by_kind.get(&key) == Some(&number)
+        {
+            self.by_kind.remove(&key);
         }
     }
+}
+
+/// The key of the items of which only the newest is kept. `None` for an item that stays.
+fn coalescing_key<T>(arrival: &Arrival<T>) -> Option<(Generation, Place, ShownKind)> {
+    arrival.place.surface.as_ref()?;
+    Some((arrival.generation, arrival.place.clone(), arrival.kind?))
 }
 
 /// The number of a period between two clearings.
@@ -214,6 +216,8 @@ mod tests {
     use super::*;
     use crate::message::{SurfaceId, WorkspaceId};
 
+    const STATUS: Option<ShownKind> = Some(ShownKind::Status);
+
     fn pane(surface: &str) -> Place {
         Place::surface(WorkspaceId::new("w"), SurfaceId::new(surface))
     }
@@ -229,9 +233,9 @@ mod tests {
     #[test]
     fn the_newer_of_a_surface_goes_to_the_back() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
-        assert_eq!(queue.push(pane("a"), 1, &fence, Coalesce::Replace), None);
-        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
-        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, DropReason::ByNewer)));
+        assert_eq!(queue.push(pane("a"), STATUS, 1, &fence), None);
+        queue.push(pane("b"), STATUS, 2, &fence);
+        assert_eq!(queue.push(pane("a"), STATUS, 3, &fence), Some((1, DropReason::ByNewer)));
         assert_eq!(items(&mut queue), [2, 3]);
     }
 
@@ -239,7 +243,7 @@ mod tests {
     fn without_a_surface_nothing_coalesces() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 1..=3 {
-            queue.push(whole(), item, &fence, Coalesce::Replace);
+            queue.push(whole(), STATUS, item, &fence);
         }
         assert_eq!(items(&mut queue), [1, 2, 3]);
     }
@@ -248,7 +252,7 @@ mod tests {
     fn a_drain_takes_sixteen_and_asks_to_be_called_again() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 0..20 {
-            queue.push(whole(), item, &fence, Coalesce::Replace);
+            queue.push(whole(), STATUS, item, &fence);
         }
         let first = queue.drain(|_| true);
         assert_eq!((first.arrivals.len(), first.more), (MAX_DRAIN, true));
@@ -259,15 +263,15 @@ mod tests {
     #[test]
     fn clearing_discards_what_came_before_and_nothing_that_comes_after() {
         let (mut queue, mut fence) = (ArrivalQueue::default(), Fence::default());
-        queue.push(pane("a"), 1, &fence, Coalesce::Replace);
-        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
-        queue.push(whole(), 3, &fence, Coalesce::Replace);
+        queue.push(pane("a"), STATUS, 1, &fence);
+        queue.push(pane("b"), STATUS, 2, &fence);
+        queue.push(whole(), STATUS, 3, &fence);
         let generation = fence.raise(&pane("a"));
         assert_eq!(queue.discard(&pane("a"), generation), [1]);
-        queue.push(pane("a"), 4, &fence, Coalesce::Replace);
+        queue.push(pane("a"), STATUS, 4, &fence);
         let generation = fence.raise(&whole());
         assert_eq!(queue.discard(&whole(), generation), [2, 3, 4]);
-        queue.push(pane("a"), 5, &fence, Coalesce::Replace);
+        queue.push(pane("a"), STATUS, 5, &fence);
         assert_eq!(items(&mut queue), [5]);
     }
 
@@ -275,43 +279,37 @@ mod tests {
     fn what_waits_is_bounded() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
         for item in 0..10_000 {
-            queue.push(pane(&item.to_string()), item, &fence, Coalesce::Replace);
+            queue.push(pane(&item.to_string()), STATUS, item, &fence);
         }
-        assert_eq!((queue.len(), queue.by_surface.len()), (MAX_PENDING, MAX_PENDING));
-        assert!(matches!(
-            queue.push(whole(), 10_000, &fence, Coalesce::Replace),
-            Some((_, DropReason::QueueFull))
-        ));
+        assert_eq!((queue.len(), queue.by_kind.len()), (MAX_PENDING, MAX_PENDING));
+        assert!(matches!(queue.push(whole(), STATUS, 10_000, &fence), Some((_, DropReason::QueueFull))));
     }
 
     #[test]
     fn what_is_not_ready_waits_and_can_still_be_replaced() {
         let (mut queue, fence) = (ArrivalQueue::default(), Fence::default());
-        queue.push(pane("a"), 1, &fence, Coalesce::Replace);
-        queue.push(pane("b"), 2, &fence, Coalesce::Replace);
+        queue.push(pane("a"), STATUS, 1, &fence);
+        queue.push(pane("b"), STATUS, 2, &fence);
         let taken = queue.drain(|arrival| arrival.place != pane("a"));
         assert_eq!((taken.arrivals[0].item, taken.more), (2, false));
-        assert_eq!(queue.push(pane("a"), 3, &fence, Coalesce::Replace), Some((1, DropReason::ByNewer)));
+        assert_eq!(queue.push(pane("a"), STATUS, 3, &fence), Some((1, DropReason::ByNewer)));
         assert_eq!(items(&mut queue), [3]);
     }
 
     #[test]
-    fn what_waits_for_the_person_is_not_replaced_and_replaces_nothing() {
+    fn only_the_same_kind_is_replaced_and_a_prompt_never() {
         let (fence, mut queue) = (Fence::default(), ArrivalQueue::default());
-        for (item, coalesce) in
-            [(1, Coalesce::Replace), (2, Coalesce::Apart), (3, Coalesce::KeepOlder), (4, Coalesce::Apart)]
-        {
-            assert_eq!(queue.push(pane("a"), item, &fence, coalesce), None, "{item}");
+        for (item, kind) in [(1, STATUS), (2, None), (3, Some(ShownKind::Complete)), (4, None)] {
+            assert_eq!(queue.push(pane("a"), kind, item, &fence), None, "{item}");
         }
-        // It replaces the newest one that can be replaced.
-        assert_eq!(queue.push(pane("a"), 5, &fence, Coalesce::Replace), Some((3, DropReason::ByNewer)));
-        assert!(queue.pending().eq(&[1, 2, 4, 5]));
+        assert_eq!(queue.push(pane("a"), STATUS, 5, &fence), Some((1, DropReason::ByNewer)));
+        assert!(queue.pending().eq(&[2, 3, 4, 5]));
         assert_eq!(queue.take(|item| item % 2 == 0).len(), 2);
-        assert!(queue.pending().eq(&[1, 5]));
+        assert!(queue.pending().eq(&[3, 5]));
     }
 
     proptest! {
-        /// Coalescing never loses the newest item of a surface, keeps the order of each surface, and nothing fenced comes out.
+        /// Coalescing never loses the newest item of a surface and kind, keeps the order of each surface, and nothing fenced comes out.
         #[test]
         fn the_newest_comes_out_and_nothing_fenced(steps in prop::collection::vec((0u8..5, 0usize..4), 0..120)) {
             let places = [pane("a"), pane("b"), pane("c"), whole()];
@@ -321,7 +319,7 @@ mod tests {
                 let place = &places[place];
                 match step {
                     0..3 => {
-                        queue.push(place.clone(), number, &fence, Coalesce::Replace);
+                        queue.push(place.clone(), STATUS, number, &fence);
                         newest.insert(place.clone(), number);
                     }
                     3 => {

@@ -214,6 +214,12 @@ impl Attention {
         Badge(self.store.unread_of(workspace) + others)
     }
 
+    /// The sum of all badges.
+    pub fn unread_count(&self) -> usize {
+        let others: usize = self.reasons.values().map(HashMap::len).sum();
+        self.store.total_unread() + others
+    }
+
     /// Shows the ring of a focused pane for two seconds.
     pub fn start_brief_ring(&mut self, place: Place, now: Duration) {
         self.brief_rings.insert(place, now + BRIEF_RING);

@@ -301,8 +301,7 @@ impl fmt::Display for Cause {
                 write!(formatter, "hook {hook} did not run: not trusted")
             }
             Self::HookNotRun { hook, why } => write!(formatter, "hook {hook} did not run: {why}"),
-            Self::InView => formatter
-                .write_str("you are looking at it: listed as read, no popup, sound, command or webhook"),
+            Self::InView => formatter.write_str("you are looking at it: listed as read, no popup or sound"),
             Self::PopupsDisabled => formatter.write_str("no popup: disabled by your settings"),
             Self::TooOld => {
                 formatter.write_str("not sent to any channel: it was sent long before the hub received it")

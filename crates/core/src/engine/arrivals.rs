@@ -3,11 +3,11 @@
 
 use std::collections::HashSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::agent::{Authority, Signal, SignalContent, client_notification};
 use crate::arrival::{
-    Coalesce, DropReason, DuplicateVerdict, EventReport, MAX_MACHINES, UPDATE_EVERY, UnlistedCount,
-    unlisted_text,
+    DropReason, DuplicateVerdict, EventReport, MAX_MACHINES, UPDATE_EVERY, UnlistedCount, unlisted_text,
 };
 use crate::attention::{
     AnsweredWith, Cause, Command, MarkTarget, PlaceReason, ReadReason, Record, ResolvedBy, UndoKind,
@@ -52,27 +52,42 @@ impl Engine {
             has_question: draft.question_id.is_some(),
             episode: draft.key.clone().filter(|key| key.starts_with(EPISODE_KEY_PREFIX)),
         };
-        let replaces = match self.window.observe(now.mono, &place, report) {
-            DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None } => None,
+        let shown_kind = ShownKind::of(kind, draft.category.as_deref());
+        let (replaces, done) = match self.window.observe(now.mono, &place, report) {
+            DuplicateVerdict::New | DuplicateVerdict::Replaces { older: None, .. } => (None, Vec::new()),
             DuplicateVerdict::Duplicate { of } => {
                 return orders.push(Order::AddTrailStep { id, cause: Cause::Duplicate { of } });
             }
-            DuplicateVerdict::Replaces { older: Some(older) } => {
+            DuplicateVerdict::Replaces { older: Some(older), done } => {
                 steps.push(Cause::ReplacesOlder { older: older.clone() });
-                Some(older)
+                self.drop_undecided(&older, &id, orders);
+                // A prompt is sent again: the earlier message could not be answered.
+                (Some(older), if shown_kind.stays() { Vec::new() } else { done })
             }
         };
         let replaces = self.replace_key(now, draft, orders).or(replaces);
         let hooks = Arc::clone(&self.preferences.hooks);
-        let coalesce = coalesce(ShownKind::of(kind, draft.category.as_deref()));
-        let candidate = Candidate { incoming, replaces, steps, hooks };
-        let displaced = self.queue.push(place, candidate, &self.fence, coalesce);
+        // A prompt waits for the person, so it is always shown.
+        let kind = Some(shown_kind).filter(|kind| !kind.stays());
+        let others = self.queue.like(&place, kind, &self.fence).map_or(0, |older| older.others + 1);
+        let candidate = Candidate { incoming, replaces, done, others, steps, hooks };
+        let displaced = self.queue.push(place, kind, candidate, &self.fence);
         if let Some((older, why)) = displaced {
             let cause = match why {
                 DropReason::ByNewer => Cause::ReplacedByNewer { newer: id },
                 DropReason::QueueFull => Cause::QueueFull,
             };
             orders.push(Order::AddTrailStep { id: older.incoming.message.id, cause });
+        }
+    }
+
+    /// Drops an undecided message, because a newer one says more about the same event.
+    fn drop_undecided(&mut self, older: &MessageId, newer: &MessageId, orders: &mut Vec<Order>) {
+        let is_older = |candidate: &Candidate| candidate.incoming.message.id == *older;
+        let dropped = self.queue.take(is_older).into_iter();
+        for arrival in dropped.chain(self.stop_hook_chains(|arrival| is_older(&arrival.item))) {
+            let cause = Cause::ReplacedByNewer { newer: newer.clone() };
+            orders.push(Order::AddTrailStep { id: arrival.item.incoming.message.id, cause });
         }
     }
 
@@ -220,37 +235,38 @@ impl Engine {
         }
     }
 
-    /// Starts the hooks of queued messages: one message per surface at a time, and at most [`MAX_HOOK_CHAINS`] in total.
+    /// Starts the hooks of queued messages: one message per surface at a time, and at most [`MAX_HOOK_CHAINS`] in total. In a
+    /// burst, messages wait until their surface may show one of their kind again.
     pub(super) fn drain(&mut self, now: Now, orders: &mut Vec<Order>) {
         let mut busy: HashSet<Place> =
             self.hook_chains.values().map(|running| running.arrival.place.clone()).collect();
         let pointless = self.pointless_hooks.len();
+        let mut burst_deadline: Option<Duration> = None;
         let drained = self.queue.drain(|arrival| {
+            let free_at = arrival.kind.map(|kind| self.bursts.free_at(&arrival.place, kind));
+            if let Some(free_at) = free_at.filter(|free_at| *free_at > now.mono) {
+                burst_deadline = Some(burst_deadline.map_or(free_at, |earlier| earlier.min(free_at)));
+                return false;
+            }
             let ready = busy.len() + pointless < MAX_HOOK_CHAINS && !busy.contains(&arrival.place);
             if ready && !arrival.item.hooks.is_empty() {
                 busy.insert(arrival.place.clone());
             }
             ready
         });
+        self.burst_deadline = burst_deadline;
         self.more_to_drain = drained.more;
         for arrival in drained.arrivals {
             let place = arrival.place.clone();
+            if let Some(kind) = arrival.kind {
+                self.bursts.count(now.mono, &place, kind);
+            }
             self.start_hooks(now, arrival, orders);
             // A chain without a hook that may run ends at once. No answer arrives for it that would start the next one of its
             // place.
             let is_running = self.hook_chains.values().any(|running| running.arrival.place == place);
             self.more_to_drain |= !is_running && self.queue.len() > 0;
         }
-    }
-}
-
-/// How a message affects an undecided one of its surface. A prompt is shown in any case, and the reminder that an agent waits
-/// does not hide what the agent said.
-fn coalesce(kind: ShownKind) -> Coalesce {
-    match kind {
-        kind if kind.stays() => Coalesce::Apart,
-        ShownKind::Idle => Coalesce::KeepOlder,
-        _ => Coalesce::Replace,
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::records::kind_of;
 use super::{Candidate, Engine, RunningChain};
-use crate::arrival::Arrival;
+use crate::arrival::{Arrival, text_with_count};
 use crate::attention::Cause;
 use crate::engine::{Order, Ticket};
 use crate::message::{About, ShownKind};
@@ -82,7 +82,7 @@ impl Engine {
             surface_id: arrival.place.surface.as_ref().map(ToString::to_string),
             title: person.title.unwrap_or_default(),
             subtitle: draft.subtitle.clone().unwrap_or_default(),
-            body: person.body,
+            body: text_with_count(&person.body, arrival.item.others),
         };
         let context = HookInputContext {
             cwd: draft.origin.cwd.clone(),

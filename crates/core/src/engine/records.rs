@@ -8,10 +8,6 @@ use crate::message::{Kind, MessageId, Place, ShownKind, Tag};
 use crate::policy::{DeliveryChannel, DeliveryPlan, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
 
-fn is_popup(channel: DeliveryChannel) -> bool {
-    matches!(channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal)
-}
-
 /// The kind of a message. A mark has the kind of a status.
 pub(super) fn kind_of(tag: Tag) -> Kind {
     match tag {
@@ -32,7 +28,7 @@ impl Engine {
         hook_input: &HookInput,
         orders: &mut Vec<Order>,
     ) {
-        let Arrival { place, item: Candidate { incoming, replaces, steps, .. }, .. } = arrival;
+        let Arrival { place, item: Candidate { incoming, replaces, done, steps, .. }, .. } = arrival;
         let message = incoming.message;
         let draft = &message.draft;
         let kind = kind_of(draft.tag);
@@ -59,7 +55,9 @@ impl Engine {
         record.pane_flash = plan.flash;
         record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old).into();
         self.leave_out_disabled(&mut plan, shown_kind);
-        record.had_popup = plan.deliveries.iter().flatten().any(|channel| is_popup(*channel));
+        plan.retain(|channel| !done.contains(&channel));
+        self.window.delivering(&place, &message.id, plan.deliveries.iter().flatten().copied());
+        record.had_popup = plan.deliveries.iter().flatten().any(|channel| channel.is_popup());
         let decided = Cause::Decided {
             channels: plan.deliveries.clone(),
             listed: plan.record,
@@ -102,14 +100,11 @@ impl Engine {
     /// Removes channels that are not configured.
     pub(super) fn leave_out_disabled(&self, plan: &mut DeliveryPlan, kind: ShownKind) {
         let is_silent = self.preferences.silent_kinds.contains(&kind);
-        let enabled = |channel: &DeliveryChannel| {
-            let has_no_sound = is_silent && *channel == DeliveryChannel::Sound;
-            !has_no_sound && !self.preferences.disabled_channels.contains(channel)
+        let enabled = |channel| {
+            let has_no_sound = is_silent && channel == DeliveryChannel::Sound;
+            !has_no_sound && !self.preferences.disabled_channels.contains(&channel)
         };
-        for group in &mut plan.deliveries {
-            group.retain(enabled);
-        }
-        plan.deliveries.retain(|group| !group.is_empty());
+        plan.retain(enabled);
     }
 
     /// Draws and delivers a notification as planned.
@@ -180,7 +175,7 @@ impl Engine {
         });
         match next {
             Some((delivery, rest)) => self.start_delivery(delivery, rest, orders),
-            None if is_popup(channel) => {
+            None if channel.is_popup() => {
                 if has_failed {
                     self.popup_failed(id, orders);
                 }
@@ -197,7 +192,7 @@ impl Engine {
         }
         // A notification that is not in the store was not withdrawn when the person began to look at its pane.
         let is_seen = self.is_in_view(&delivery.place);
-        let is_held_back = is_popup(delivery.channel) && self.is_held_back(delivery.kind);
+        let is_held_back = delivery.channel.is_popup() && self.is_held_back(delivery.kind);
         !is_seen && !is_held_back && !self.is_muted(now, delivery)
     }
 
@@ -221,7 +216,7 @@ impl Engine {
         deliveries: &[Vec<DeliveryChannel>],
         orders: &mut Vec<Order>,
     ) {
-        let pops_up = deliveries.iter().flatten().any(|channel| is_popup(*channel));
+        let pops_up = deliveries.iter().flatten().any(|channel| channel.is_popup());
         if !pops_up || self.superseded.len() >= MAX_IN_FLIGHT {
             return self.changed(&older, orders);
         }

@@ -66,7 +66,7 @@ impl Engine {
     ) {
         let mut arrivals = self.queue.take(&ended);
         arrivals.extend(self.stop_hook_chains(|arrival| ended(&arrival.item)));
-        for Arrival { place, item, generation } in arrivals {
+        for Arrival { place, item, generation, .. } in arrivals {
             let id = item.incoming.message.id.clone();
             if self.fence.admits(&place, generation) {
                 self.record_ended(now, place, item, by, orders);

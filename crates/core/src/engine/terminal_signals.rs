@@ -2,7 +2,7 @@
 //!
 //! A terminal reports the same event as a hook, a moment earlier or later and with less detail. If the agent on a surface
 //! reports by hooks, a signal of its terminal is therefore delayed by [`DUPLICATE_WINDOW`], so that the hook's report comes
-//! first. On every other surface it is accepted at once.
+//! first. So is every bell, which often comes before the sequence that says why it rang. Everything else is accepted at once.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
@@ -49,9 +49,10 @@ impl TerminalSignals {
         self.agents.get(surface)
     }
 
-    /// Delays a signal if the agent of its surface reports by hooks. Otherwise returns it.
+    /// Delays a signal if it is a bell or the agent of its surface reports by hooks. Otherwise returns it.
     pub(super) fn delay(&mut self, received: DelayedSignal) -> Option<DelayedSignal> {
-        if !matches!(self.agents.get(&received.surface), Some((_, true))) {
+        let has_hooks = matches!(self.agents.get(&received.surface), Some((_, true)));
+        if !has_hooks && received.signal != TerminalSignal::Bell {
             return Some(received);
         }
         self.delayed.push_back(received);

@@ -1,6 +1,7 @@
 //! The rules of the engine, one by one.
 
 mod away;
+mod bursts;
 mod escalation;
 mod focus;
 mod hooks;
@@ -15,7 +16,6 @@ use std::time::Duration;
 
 use super::*;
 use crate::agent::Signal;
-use crate::arrival::Coalesce;
 use crate::engine::{Caller, TerminalSignal};
 use crate::message::{Draft, Kind, Mark, Message, Scope, Sender, SurfaceId, Tag};
 use crate::policy::{HookAnswer, HookIdentity, OnFailure};
@@ -152,11 +152,11 @@ fn focusing_the_pane_reads_it_and_withdraws_its_popups() {
 }
 
 #[test]
-fn a_notification_in_view_is_read_with_a_brief_ring_and_no_popup() {
+fn a_notification_in_view_is_read_with_a_brief_ring_and_neither_popup_nor_sound() {
     let mut engine = engine(&[]);
     engine.handle(at(0), looks(&["a"]));
     let orders = words(&engine.handle(at(0), message(1, "a", "done")));
-    assert_eq!(orders, ["withdraw 1", "ring a true"]);
+    assert_eq!(orders, ["withdraw 1", "ring a true", "Command 1", "Webhook 1"]);
     assert!(engine.attention().store().get(&id(1)).unwrap().is_read);
     let deadline = engine.next_deadline(at(0)).unwrap();
     assert_eq!(deadline, Duration::from_secs(2));
@@ -279,9 +279,16 @@ fn a_burst_is_drained_sixteen_at_a_time() {
         one.caller = Caller::default();
         engine.queue.push(
             Place::workspace(WorkspaceId::new("w")),
-            Candidate { incoming: one, replaces: None, steps: Vec::new(), hooks: Arc::default() },
+            Some(ShownKind::Status),
+            Candidate {
+                incoming: one,
+                replaces: None,
+                done: Vec::new(),
+                others: 0,
+                steps: Vec::new(),
+                hooks: Arc::default(),
+            },
             &engine.fence.clone(),
-            Coalesce::Replace,
         );
     }
     for left in [24, 8, 0] {

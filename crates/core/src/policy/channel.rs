@@ -40,6 +40,11 @@ impl DeliveryChannel {
         }
     }
 
+    /// Returns true for a popup, which a newer one can replace.
+    pub fn is_popup(self) -> bool {
+        matches!(self, Self::Desktop | Self::Terminal)
+    }
+
     /// Returns the channel with this name.
     pub fn named(word: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|channel| channel.as_str() == word)

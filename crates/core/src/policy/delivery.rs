@@ -39,7 +39,18 @@ pub(crate) struct DeliveryPlan {
     pub why: Vec<Cause>,
 }
 
-/// Plans how a notification is delivered. With `seen`, when the person looks at its pane, nothing is sent.
+impl DeliveryPlan {
+    /// Keeps only some channels.
+    pub(crate) fn retain(&mut self, mut keep: impl FnMut(DeliveryChannel) -> bool) {
+        for group in &mut self.deliveries {
+            group.retain(|channel| keep(*channel));
+        }
+        self.deliveries.retain(|group| !group.is_empty());
+    }
+}
+
+/// Plans how a notification is delivered. With `seen`, when the person looks at its pane, nothing pops up or sounds. Commands
+/// and webhooks still run: they may keep a log, or tell somebody else.
 pub(crate) fn plan_delivery(
     effects: Effects,
     seen: bool,
@@ -56,15 +67,13 @@ pub(crate) fn plan_delivery(
     };
     if seen {
         plan.why.push(Cause::InView);
-        return plan;
-    }
-    if effects.desktop && popup == PopupMode::Off {
+    } else if effects.desktop && popup == PopupMode::Off {
         plan.why.push(Cause::PopupsDisabled);
     }
-    if effects.desktop {
+    if effects.desktop && !seen {
         plan.deliveries.extend(popups(popup).iter().map(|channels| channels.to_vec()));
     }
-    if effects.sound {
+    if effects.sound && !seen {
         plan.deliveries.push(vec![DeliveryChannel::Sound]);
     }
     if effects.command {
@@ -90,11 +99,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_pops_up_sounds_or_is_sent_of_what_is_in_view() {
+    fn nothing_pops_up_or_sounds_of_what_is_in_view_and_commands_run() {
         let plan = plan_delivery(Effects::default(), false, PopupMode::Auto, false);
         assert!(plan.unread && !plan.brief_ring && plan.deliveries.len() == 4, "{plan:?}");
         let plan = plan_delivery(Effects::default(), true, PopupMode::Both, false);
-        assert!(!plan.unread && plan.brief_ring && plan.deliveries.is_empty(), "{plan:?}");
+        assert!(!plan.unread && plan.brief_ring, "{plan:?}");
+        assert_eq!(plan.deliveries, [[DeliveryChannel::Command], [DeliveryChannel::Webhook]]);
     }
 
     #[test]

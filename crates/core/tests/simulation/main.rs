@@ -355,9 +355,12 @@ impl Simulation {
                     self.away.delivered(&delivery, is_muted);
                     if delivery.id != digest_id() {
                         let is_seen = self.looking.is_at(&delivery.place) && !self.away.is_away();
-                        // A prompt in view escalates all the same.
-                        let may_be_seen = delivery.channel == DeliveryChannel::AwayWebhook;
-                        assert!(!is_seen || may_be_seen, "the person looks at it, and it went out");
+                        let is_shown =
+                            delivery.channel.is_popup() || delivery.channel == DeliveryChannel::Sound;
+                        assert!(
+                            !is_seen || !is_shown,
+                            "the person looks at it, and it popped up or made a sound"
+                        );
                         self.quiet.delivered(&delivery, self.wall_ms);
                     }
                     self.in_flight.push((delivery.id, delivery.channel));

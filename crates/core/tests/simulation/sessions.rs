@@ -230,12 +230,13 @@ impl Simulation {
                     let record = self.engine.attention().store().get(&delivery.id).expect("it is recorded");
                     let has_ended = |step: &TrailStep| matches!(step.cause, Cause::Resolved { .. });
                     assert!(!record.trail.steps().any(has_ended), "what has ended is not delivered");
-                    // A prompt in view escalates all the same.
-                    let may_be_seen = delivery.channel == DeliveryChannel::AwayWebhook;
-                    let is_seen = self.looking.is_at(&delivery.place) && !may_be_seen;
-                    assert!(!is_seen, "the person looks at it, and it went out");
-                    let is_popup =
-                        matches!(delivery.channel, DeliveryChannel::Desktop | DeliveryChannel::Terminal);
+                    let is_popup = delivery.channel.is_popup();
+                    let is_shown = is_popup || delivery.channel == DeliveryChannel::Sound;
+                    let is_seen = self.looking.is_at(&delivery.place);
+                    assert!(
+                        !is_seen || !is_shown,
+                        "the person looks at it, and it popped up or made a sound"
+                    );
                     let end = self.turn_ends.get_mut(&delivery.sender).filter(|_| is_popup);
                     match (delivery.kind, end) {
                         (ShownKind::Complete, Some((id, had_popup))) if *id == delivery.id => {

@@ -103,8 +103,10 @@ impl Notifications {
         self.engine.continue_marks(now)
     }
 
-    pub(super) fn set_preferences(&mut self, preferences: Preferences) {
+    /// Replaces the engine's preferences. Returns its orders.
+    pub(super) fn set_preferences(&mut self, now: Now, preferences: Preferences) -> Vec<Order> {
         self.engine.set_preferences(preferences);
+        self.engine.redraw_rings(now)
     }
 
     /// Returns the revisions of the settings whose hooks the engine may still order.

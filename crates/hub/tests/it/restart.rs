@@ -11,7 +11,7 @@ use crate::hub::{TestHub, draft};
 fn badge(hub: &TestHub, workspace: &str) -> u64 {
     let all = hub.call("workspace.list", &json!({}));
     let found = all.as_array().into_iter().flatten().find(|one| one["id"] == workspace);
-    found.and_then(|one| one["badge"].as_u64()).unwrap_or_default()
+    found.and_then(|one| one["unread"].as_u64()).unwrap_or_default()
 }
 
 /// Removes files of the home.

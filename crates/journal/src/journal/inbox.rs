@@ -170,6 +170,18 @@ impl Journal {
         })
     }
 
+    /// Returns true if a message was written to the client's own inbox after a time, and no event has contained it yet.
+    pub fn has_unconfirmed_push(&mut self, agent: &Agent, after_ms: i64) -> Result<bool, Error> {
+        self.read(|connection| {
+            connection.query_row(
+                "SELECT EXISTS (SELECT 1 FROM receipt WHERE agent = ?1 AND state = 'delivered'
+                 AND call_id LIKE 'inbox-%' AND delivered > ?2)",
+                params![agent.as_str(), after_ms],
+                |row| row.get(0),
+            )
+        })
+    }
+
     /// Makes claimed messages pending again that could not be written.
     pub fn release(&mut self, agent: &Agent, claimed: &ClaimedParts) -> Result<(), Error> {
         self.write(|transaction| {

@@ -59,6 +59,8 @@ pub struct AgentSummary {
     pub name: Option<String>,
     /// It is the lead of its scope.
     pub lead: bool,
+    /// Background tasks that run on after its turn has ended.
+    pub running_tasks: usize,
 }
 
 /// Selects the agent with an id, session id or name (`?1`). Prefers an exact id, then live agents.
@@ -84,7 +86,7 @@ pub struct JournalStats {
 
 /// Selects names that sent messages but are not registered agents.
 const SENDERS: &str = "UNION ALL
-    SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0 FROM message
+    SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0, 0 FROM message
     WHERE sender <> 'system' AND sender NOT LIKE 'channel:%' AND machine IS NULL AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
         AND sender NOT IN (SELECT name FROM agent WHERE name IS NOT NULL)
     GROUP BY sender, scope";
@@ -97,7 +99,8 @@ fn agent_summaries(
     connection
         .prepare(&format!(
             "SELECT id, client, session_id, state, scope, seen, since, cwd, surface, name,
-                    id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope)
+                    id IS (SELECT lead.agent FROM lead WHERE lead.scope = agent.scope),
+                    coalesce(json_extract(iif(json_valid(machine), machine, '{{}}'), '$.running'), 0)
              FROM agent WHERE (?1 IS NULL OR scope = ?1) {others} ORDER BY 6 DESC, 1"
         ))?
         .query_map([scope], agent)?
@@ -237,12 +240,13 @@ fn agent(row: &Row<'_>) -> rusqlite::Result<AgentSummary> {
         surface: optional_text(row, 8)?,
         name: optional_text(row, 9)?,
         lead: row.get(10)?,
+        running_tasks: row.get::<_, u32>(11)? as usize,
     })
 }
 
 impl Journal {
     /// Every directory from which a stored message was sent or in which a stored agent worked.
-    pub fn directories(&mut self) -> Result<Vec<String>, Error> {
+    pub fn working_directories(&mut self) -> Result<Vec<String>, Error> {
         self.read(|connection| {
             let query = "SELECT json_extract(origin, '$.cwd') AS directory FROM message
                          WHERE json_valid(origin) AND directory IS NOT NULL

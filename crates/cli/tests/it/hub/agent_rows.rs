@@ -42,3 +42,18 @@ fn a_row_follows_the_tools_of_its_agent() {
     screen.until_not("Bash: echo");
     assert_eq!(doing(&environment), Value::Null);
 }
+
+#[test]
+fn an_agent_that_is_done_says_what_runs_on() {
+    let environment = HubEnvironment::new();
+    hook(&environment, "SessionStart", &json!({}));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    let subagent = json!({ "type": "subagent", "status": "running" });
+    hook(&environment, "Stop", &json!({ "background_tasks": [subagent], "last_assistant_message": "started" }));
+    assert_eq!(doing(&environment), "1 background task runs on");
+    let agent = &environment.json(&["status", "--json"])["agents"][0];
+    assert_eq!((&agent["state"], &agent["running_tasks"]), (&json!("done"), &json!(1)));
+    hook(&environment, "UserPromptSubmit", &json!({}));
+    hook(&environment, "Stop", &json!({ "background_tasks": [], "last_assistant_message": "ready" }));
+    assert_eq!(environment.json(&["status", "--json"])["agents"][0]["running_tasks"], 0);
+}

@@ -172,7 +172,7 @@ fn a_host_says_what_is_unread_without_a_notification() {
     let badge = || {
         let rows = environment.connect().call("workspace.list", &json!({}))["result"].clone();
         let rows = rows.as_array().expect("rows").clone();
-        rows.into_iter().find(|row| row["id"] == "w").map_or(json!(0), |row| row["badge"].clone())
+        rows.into_iter().find(|row| row["id"] == "w").map_or(json!(0), |row| row["unread"].clone())
     };
     tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:a" }));
     tell(&mut host, "surface.unread", &json!({ "surface_id": "ws:a" }));

@@ -87,7 +87,7 @@ fn notifications_are_made_over_the_socket_too() {
     assert_eq!(dismissed["result"]["removed"], 1);
     let workspaces = socket.call("workspace.list", &Value::Null);
     let workspaces = workspaces["result"].as_array().expect("a list");
-    assert_eq!(workspaces.iter().filter_map(|own| own["badge"].as_u64()).sum::<u64>(), 2, "{workspaces:?}");
+    assert_eq!(workspaces.iter().filter_map(|own| own["unread"].as_u64()).sum::<u64>(), 2, "{workspaces:?}");
 }
 
 #[test]

@@ -143,7 +143,7 @@ fn where_the_person_looks_it_comes_back_without_a_popup() {
     // They looked at it before it was snoozed, and went on looking.
     engine.focus.set(1, vec![View { client: "c".to_owned(), surface: SurfaceId::new("a") }], true);
     let orders = engine.handle(at(1000), Event::Tick);
-    assert_eq!(words(&orders), ["ring a true"], "for two seconds");
+    assert_eq!(words(&orders), ["ring a true", "Command 1", "Webhook 1"], "a ring for two seconds");
     assert_eq!(state(&engine, 1), (true, true, None));
 }
 

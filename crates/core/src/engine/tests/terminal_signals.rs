@@ -25,13 +25,22 @@ fn a_terminal_signal_is_appended_at_once_and_once() {
         [] as [&str; 0],
         "the same moment"
     );
-    assert_eq!(
-        words(&engine.handle(at(20), terminal_signal("b", TerminalSignal::Bell))),
-        ["append b the terminal bell rang"]
-    );
     // It comes back as a message, and is shown.
     assert!(!words(&engine.handle(at(30), message(1, "a", "done"))).is_empty());
     assert_eq!(words(&engine.handle(at(40), terminal_signal("a", notified("done")))), [] as [&str; 0]);
+}
+
+#[test]
+fn a_bell_waits_for_the_text_that_says_why_it_rang() {
+    let mut engine = engine(&[]);
+    let nothing: [&str; 0] = [];
+    for surface in ["a", "b"] {
+        assert_eq!(words(&engine.handle(at(0), terminal_signal(surface, TerminalSignal::Bell))), nothing);
+    }
+    assert_eq!(words(&engine.handle(at(100), terminal_signal("a", notified("done")))), ["append a done"]);
+    let deadline = engine.next_deadline(at(100));
+    assert_eq!(deadline, Some(Duration::from_millis(500)));
+    assert_eq!(words(&engine.handle(at(500), Event::Tick)), ["append b the terminal bell rang"]);
 }
 
 #[test]

@@ -111,17 +111,25 @@ impl HubState {
     /// Fails the focus requests of a host that is gone.
     pub(in crate::state) fn end_focus_of(&mut self, now: Now, host: ConnectionId) {
         let waiting = self.host_focus.gone(host);
-        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it has ended")));
+        self.answer_focus_waiters(
+            now,
+            waiting,
+            &Err(Unreachable::new("the program that shows it has ended")),
+        );
     }
 
     /// Fails the focus requests that have waited too long.
     pub(in crate::state) fn end_late_focus(&mut self, now: Now) {
         let waiting = self.host_focus.expired(now.mono);
-        self.end_focus(now, waiting, &Err(Unreachable::new("the program that shows it does not answer")));
+        self.answer_focus_waiters(
+            now,
+            waiting,
+            &Err(Unreachable::new("the program that shows it does not answer")),
+        );
     }
 
     /// Passes the result to everything that waited for it.
-    pub(in crate::state) fn end_focus(
+    pub(in crate::state) fn answer_focus_waiters(
         &mut self,
         now: Now,
         waiting: impl IntoIterator<Item = FocusWaiter>,

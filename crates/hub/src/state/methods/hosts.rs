@@ -117,7 +117,7 @@ impl HubState {
                     Err(Unreachable { why: format!("{name}: {}", unreachable.why), ..unreachable.clone() })
                 }
             };
-            self.end_focus(now, waiting, &result);
+            self.answer_focus_waiters(now, waiting, &result);
         }
         if let HostRequest::Unread { report: Some(report), .. } = &request
             && !self.recent_reports.is_new(report)

@@ -267,10 +267,9 @@ impl HubState {
         Ok(Handled::after_ingest(move |hub, _| json!({ "removed": listed.saturating_sub(hub.counts().1) })))
     }
 
-    /// The numbers of unread notifications and of all.
+    /// The numbers of what is unread and of all notifications.
     fn counts(&self) -> (usize, usize) {
-        let list = self.notifications.list();
-        (list.total_unread(), list.len())
+        (self.notifications.attention().unread_count(), self.notifications.list().len())
     }
 
     /// Appends a mark that the person can undo. The marks of one command share an id; a single mark gets a new one.

@@ -56,7 +56,7 @@ impl HubState {
             "pid": std::process::id(),
             "version": env!("CARGO_PKG_VERSION"),
             "home": self.journal.home().path(),
-            "unread": list.total_unread(),
+            "unread": self.notifications.attention().unread_count(),
             "needs_you": list.needs_person_count(),
             "listed": list.len(),
             "undecided": self.notifications.undecided(),
