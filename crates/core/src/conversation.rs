@@ -107,7 +107,7 @@ pub use block::{Charset, MAX_LINES, MIN_FRAME, NotificationBlock};
 pub use channel::{ChannelMessage, ChannelSender, MAX_META, MAX_META_TEXT, Meta};
 pub use collapse::{
     ConversationMessage, PlainMessage, Role, TaskKind, TaskNotification, TaskStatus, TranscriptView,
-    collapse, read_task,
+    collapse, read_plain_task, read_task,
 };
 pub use error::Error;
 pub use escape::{escape_attribute, escape_tags, escape_text};

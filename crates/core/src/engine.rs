@@ -42,7 +42,10 @@ use turn_ends::TurnEnds;
 
 pub use crate::arrival::Caller;
 pub use crate::attention::View;
-pub use order::{Delivery, Event, FeatureValue, IncomingMessage, Order, SavedState, TerminalSignal, Ticket};
+pub use order::{
+    Delivery, Event, FeatureValue, IncomingMessage, Order, SavedState, TerminalNotification, TerminalSignal,
+    Ticket,
+};
 
 /// The most notifications that have hooks running at once. Further ones wait in the queue. Each notification runs one program
 /// at a time, so this also limits the processes.

@@ -11,7 +11,7 @@ mod surface;
 pub use about::{About, PersonText};
 pub use address::{Agent, InvalidName, Recipient, Scope, Sender, validate_name, validate_text};
 pub use draft::{
-    Draft, EPISODE_KEY_PREFIX, EVIDENCE, MAX_BODY, MAX_PART, Message, MessageOrigin, MessagePart,
+    Draft, EPISODE_KEY_PREFIX, EVIDENCE, ICON, MAX_BODY, MAX_PART, Message, MessageOrigin, MessagePart,
     TERMINAL_KEY_PREFIX, is_ended_by_key, part_count,
 };
 pub use id::{InvalidNonce, MessageId, QuestionId, SessionNonce};

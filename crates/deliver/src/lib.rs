@@ -57,7 +57,7 @@ pub use desktop::{
 };
 pub use error::Error;
 pub use hook::{DEFAULT_TIMEOUT, HookProgram, MAX_ANSWER};
-pub use note::Note;
+pub use note::{Note, kind_icon};
 pub use program::{DRAIN_AFTER_EXIT, KILL_AFTER, MAX_STDERR, Output, Program, ProgramOutcome};
 pub use sound::{SOUND_TIMEOUT, Sound};
 pub use webhook::{

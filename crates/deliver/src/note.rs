@@ -26,6 +26,9 @@ pub struct Note {
     pub workspace: WorkspaceId,
     /// The surface on which it rings, if known.
     pub surface: Option<SurfaceId>,
+    /// The name of the icon that the sender chose. Only popups have icons.
+    #[serde(skip)]
+    pub icon: Option<String>,
 }
 
 impl From<&Delivery> for Note {
@@ -40,6 +43,7 @@ impl From<&Delivery> for Note {
             body: masked(&delivery.body),
             workspace: delivery.place.workspace.clone(),
             surface: delivery.place.surface.clone(),
+            icon: delivery.icon.clone(),
         }
     }
 }
@@ -64,6 +68,16 @@ impl Note {
     }
 }
 
+/// The name of the icon of a kind, as OSC 99 defines it.
+pub fn kind_icon(kind: ShownKind) -> &'static str {
+    match kind {
+        ShownKind::Error => "error",
+        ShownKind::Stuck => "warning",
+        ShownKind::Permission | ShownKind::Question | ShownKind::Waiting => "question",
+        ShownKind::Complete | ShownKind::Idle | ShownKind::Status => "info",
+    }
+}
+
 #[cfg(test)]
 pub(crate) fn example() -> Note {
     Note {
@@ -75,6 +89,7 @@ pub(crate) fn example() -> Note {
         body: "May I?".to_owned(),
         workspace: WorkspaceId::new("w1"),
         surface: Some(SurfaceId::new("s1")),
+        icon: None,
     }
 }
 
@@ -97,6 +112,7 @@ mod tests {
             kind: expected.kind,
             sender: expected.sender.as_str().to_owned(),
             replaces: None,
+            icon: None,
         };
         assert_eq!(Note::from(&delivery), expected);
         let title = "curl -H 'Authorization: Bearer 0123456789'".to_owned();

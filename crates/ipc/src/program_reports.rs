@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, BlockedOn, Signal, SignalContent};
 use ringer_term::{
-    BlockedKind, ProgramStatus, StatusState, TerminalEventKind, TitleChange, TitleMeaning, TitleTracker,
-    parse_title,
+    BlockedKind, Occasion, ProgramStatus, StatusState, TerminalEventKind, TitleChange, TitleMeaning,
+    TitleTracker, parse_title,
 };
 use serde_json::{Value, json};
 
@@ -25,7 +25,14 @@ impl ProgramReports {
         match event {
             TerminalEventKind::Notification(notification) => {
                 let title = (!notification.title.is_empty()).then_some(&notification.title);
-                Some(json!({ "title": title, "body": notification.body }))
+                let mut report = json!({ "title": title, "body": notification.body });
+                if let Some(icon) = notification.metadata.icons.first() {
+                    report["icon"] = json!(icon);
+                }
+                if notification.metadata.occasion != Occasion::Always {
+                    report["unless_seen"] = json!(true);
+                }
+                Some(report)
             }
             TerminalEventKind::Bell => Some(json!({ "bell": true })),
             TerminalEventKind::Title(title) => self.title(now, title),
@@ -140,6 +147,26 @@ mod tests {
                 r#""title" {"is":{"state":"working"}} "fix it""#,
                 r#""title" "turn_ended" "fix it""#,
                 r#""process" {"is":{"state":"exited"}} null"#,
+            ]
+        );
+    }
+
+    #[test]
+    fn an_icon_and_the_wish_to_be_shown_only_unseen_are_reported() {
+        // "error" and "my-app" as base64.
+        let told = reported(&[
+            "\x1b]99;n=ZXJyb3I=:n=bXktYXBw;broken\x1b\\",
+            "\x1b]99;o=unfocused;done\x1b\\",
+            "\x1b]99;o=invisible;done\x1b\\",
+            "\x1b]99;o=always;done\x1b\\",
+        ]);
+        assert_eq!(
+            told,
+            [
+                r#"{"body":"","icon":"error","title":"broken"}"#,
+                r#"{"body":"","title":"done","unless_seen":true}"#,
+                r#"{"body":"","title":"done","unless_seen":true}"#,
+                r#"{"body":"","title":"done"}"#,
             ]
         );
     }

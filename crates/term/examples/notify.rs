@@ -11,8 +11,13 @@ fn main() -> std::io::Result<()> {
     let detection = detect(&Env::new(std::env::vars()).tty(stdout().is_terminal()));
     let choice = choose_method(Channel::Auto, &detection, AppleBell::default());
     let id = NotificationId::four_digits(u16::try_from(std::process::id() % 10_000).unwrap_or(0).into());
-    let notification =
-        OutgoingNotification { id: &id, title: Some("ringer-term"), body: &body, urgency: Urgency::Normal };
+    let notification = OutgoingNotification {
+        id: &id,
+        title: Some("ringer-term"),
+        body: &body,
+        urgency: Urgency::Normal,
+        icon: None,
+    };
     let mut out = stdout().lock();
     out.write_all(&notification.encode(choice.method, &detection.multiplexers))?;
     writeln!(out, "{:?}: {}", choice.method, choice.reason)

@@ -206,6 +206,8 @@ pub struct OutgoingNotification<'a> {
     pub body: &'a str,
     /// Used by OSC 99.
     pub urgency: Urgency,
+    /// The name of an icon. Used by OSC 99.
+    pub icon: Option<&'a str>,
 }
 
 impl OutgoingNotification<'_> {
@@ -229,7 +231,8 @@ impl OutgoingNotification<'_> {
 
     fn message99(&self) -> Osc99Message<'_> {
         let title = self.title.unwrap_or_default();
-        Osc99Message { title, body: self.body, urgency: self.urgency, ..Osc99Message::new(self.id) }
+        let icons = self.icon.as_slice();
+        Osc99Message { title, body: self.body, urgency: self.urgency, icons, ..Osc99Message::new(self.id) }
     }
 }
 
@@ -330,7 +333,13 @@ mod tests {
     #[test]
     fn one_sequence_each_and_the_bell_never_wrapped() {
         let id = NotificationId::new("1").unwrap();
-        let notice = OutgoingNotification { id: &id, title: Some("T"), body: "B", urgency: Urgency::Normal };
+        let notice = OutgoingNotification {
+            id: &id,
+            title: Some("T"),
+            body: "B",
+            urgency: Urgency::Normal,
+            icon: None,
+        };
         let check = |method, layers: &[Multiplexer], expected: &str| {
             let encoded = notice.encode(method, layers);
             assert_eq!(encoded.escape_ascii().to_string(), expected.as_bytes().escape_ascii().to_string());

@@ -14,7 +14,7 @@
 //! let choice = choose_method(Channel::Auto, &detection, AppleBell::default());
 //!
 //! let id = NotificationId::four_digits(1234); // usually: a random number
-//! let notice = OutgoingNotification { id: &id, title: Some("Claude Code"), body: "needs you", urgency: Urgency::Normal };
+//! let notice = OutgoingNotification { id: &id, title: Some("Claude Code"), body: "needs you", urgency: Urgency::Normal, icon: None };
 //! let bytes = notice.encode(choice.method, &detection.multiplexers);
 //! // Write the bytes to the terminal, all at once. Here, in kitty, they are an OSC 99 notification:
 //! assert!(bytes.starts_with(b"\x1b]99;i=1234:d=0:p=title;Claude Code\x1b\\"));

@@ -59,6 +59,7 @@ const KNOWN: &[&str] = &[
     "background_tasks",
     "session_crons",
     "is_interrupt",
+    "aborted",
     "ends_with_turn",
     // Texts.
     "prompt",

@@ -1,8 +1,8 @@
 //! opencode: events as Ringer's plugin passes them on, and the output that the plugin accepts.
 //!
 //! The plugin passes the event as opencode sent it (`{"type", "properties"}`), or the input of a `tool.execute` hook. It adds
-//! `cwd`, `parentID` for the session of a subagent, `last_assistant_message` if known, and `ends_with_turn` if the process ends
-//! with the turn. Written from the types of opencode 1.18, and run with 1.18.33.
+//! `cwd`, `parentID` for the session of a subagent, `last_assistant_message` if known, `ends_with_turn` if the process ends
+//! with the turn, and `aborted` for what still follows after the person ended the turn. Written from the types of opencode 1.18, and run with 1.18.33.
 //!
 //! The plugin also reports dialogs and passes on the answers to them. A dialog stays open meanwhile, and the first reply counts.
 
@@ -93,6 +93,11 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         }
         "tool.execute.after" => {
             report.call_ended(report.call_id.clone());
+            if input.flag("aborted") {
+                report.signals.clear();
+                report.interrupted();
+                report.hook_point = HookPoint::Other;
+            }
         }
         "permission.asked" | "permission.updated" => {
             let request_line =
@@ -117,6 +122,7 @@ fn read(event: &str, input: &HookInput) -> HookReport {
             report.set_call(asked.map(str::to_owned));
         }
         "session.status" => status(input, &mut report),
+        "session.idle" if input.flag("aborted") => report.interrupted(),
         "session.idle" => {
             report.done(input, "last_assistant_message");
             // `opencode run` exits after the turn: a new prompt would not be read.
@@ -370,6 +376,20 @@ mod tests {
         assert_eq!(idle.signals[0].content, SignalContent::State(AgentState::Done));
         let last = report("session.idle", &json!({"session_id": "s", "ends_with_turn": true}));
         assert_eq!((last.hook_point, &last.signals), (HookPoint::Other, &idle.signals));
+        for (event, input) in [
+            ("session.idle", json!({"session_id": "s", "aborted": true})),
+            (
+                "tool.execute.after",
+                json!({"session_id": "s", "callID": "c", "tool": "bash", "aborted": true}),
+            ),
+        ] {
+            let ended = report(event, &input);
+            assert_eq!(ended.hook_point, HookPoint::Other, "no message enters it");
+            assert!(
+                matches!(&ended.signals[..], [one] if one.content == SignalContent::Interrupted),
+                "{event}"
+            );
+        }
         let child = report("session.idle", &json!({"properties": {"sessionID": "s"}, "parentID": "p"}));
         assert_eq!((child.subagent, child.hook_point), (true, HookPoint::Other));
         assert_eq!(child.session_id.as_deref(), Some("p"));

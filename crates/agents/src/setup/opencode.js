@@ -94,7 +94,7 @@ const stopListening = (id) => {
 // does not wait for event handlers, and a `busy` must not arrive after the `idle` of the same moment.
 const sessions = new Map()
 const session = (id) => {
-  const known = sessions.get(id) ?? { parent: null, message: null, text: null, busy: false, told: Promise.resolve({}) }
+  const known = sessions.get(id) ?? { parent: null, message: null, text: null, busy: false, aborted: false, told: Promise.resolve({}) }
   sessions.delete(id)
   sessions.set(id, known)
   if (sessions.size > MOST_SESSIONS) sessions.delete(sessions.keys().next().value)
@@ -104,6 +104,7 @@ const session = (id) => {
 // A turn starts: new messages enter it.
 const begins = (id) => {
   session(id).busy = true
+  session(id).aborted = false
   stopListening(id)
 }
 
@@ -186,6 +187,9 @@ export const Ringer = async (context) => {
         const last = isIdle && sessions.get(id)?.text
         const more = last ? { properties, last_assistant_message: last } : { properties }
         if (isIdle && ENDS_WITH_TURN) more.ends_with_turn = true
+        // The tool that was running ends after this, and the session is idle once more.
+        if (event.type === "session.error" && properties.error?.name === "MessageAbortedError") session(id).aborted = true
+        if (isIdle && session(id).aborted) more.aborted = true
         const answer = await tell(event.type, id, more)
         if (event.type.endsWith(".asked")) answerElsewhere(event.type, id, properties)
         if (isIdle && id && typeof answer.prompt === "string") prompt(id, answer.prompt)
@@ -228,7 +232,7 @@ export const Ringer = async (context) => {
         const parts = Array.isArray(output?.content) ? output.content : null
         // A result that cannot be extended must not request messages, or they would be lost.
         if (!parts && typeof output?.output !== "string") return
-        const more = { tool: input?.tool, callID: input?.callID }
+        const more = { tool: input?.tool, callID: input?.callID, aborted: session(input?.sessionID).aborted }
         const { append } = await tell("tool.execute.after", input?.sessionID, more)
         if (typeof append !== "string") return
         // At the front: opencode truncates the end of a long result, and has already done so for a text.

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use ringer_core::conversation::{
-    Charset, ConversationMessage, Injection, InjectionSource, NotificationBlock, TranscriptView, collapse,
-    read_task,
+    Charset, ConversationMessage, Injection, InjectionSource, NotificationBlock, TaskNotification,
+    TranscriptView, collapse, read_plain_task, read_task,
 };
-use ringer_core::message::{Agent, MessagePart, ShownKind};
+use ringer_core::message::{Agent, Kind, MessagePart, ShownKind, Tag};
 use ringer_hub::{Clock, agents};
 use ringer_journal::{AgentSummary, EnteredPart, IdSource, Journal, NewestCalls, Repository, RunningTools};
 use ringer_platform::variable;
@@ -278,6 +278,8 @@ struct Entry {
     /// `None` for an entry that stands for several messages.
     delivered_ms: Option<i64>,
     is_seen: bool,
+    /// True if its kind says that something is wrong. It is always shown.
+    is_bad_news: bool,
 }
 
 impl Entry {
@@ -288,6 +290,10 @@ impl Entry {
             source: injection.source,
             delivered_ms: Some(entered.delivered_ms),
             is_seen: entered.seen_ms.is_some(),
+            is_bad_news: !matches!(
+                entered.part.message.draft.tag,
+                Tag::Notice(Kind::Status | Kind::Complete)
+            ),
         })
     }
 
@@ -305,8 +311,19 @@ impl ConversationMessage for Entry {
         Some(&self.text)
     }
 
+    fn task(&self) -> Option<TaskNotification<'_>> {
+        let is_sent = || self.source == InjectionSource::BackgroundTask && !self.is_bad_news;
+        read_task(&self.text).or_else(|| is_sent().then(|| read_plain_task(&self.text)))
+    }
+
     fn replacement(text: String) -> Self {
-        Self { source: InjectionSource::BackgroundTask, text, delivered_ms: None, is_seen: true }
+        Self {
+            source: InjectionSource::BackgroundTask,
+            text,
+            delivered_ms: None,
+            is_seen: true,
+            is_bad_news: false,
+        }
     }
 }
 

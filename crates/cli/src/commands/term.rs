@@ -178,6 +178,7 @@ pub(crate) fn notify(arguments: &NotifyArgs) -> Outcome {
         title: arguments.title.as_deref(),
         body: &arguments.body,
         urgency: Urgency::Normal,
+        icon: None,
     };
     let bytes = notice.encode(choice.method, &detection.multiplexers);
     if arguments.stdout {

@@ -61,6 +61,29 @@ fn what_comes_too_late_for_a_tool_is_its_next_message_and_is_still_one_complete(
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_turn_that_is_ended_in_a_tool_or_while_the_model_works_is_no_complete() {
+    let model = Model::new(&ChatCompletions);
+    let environment = ClientEnvironment::for_opencode(&model);
+    let (server, session) = begin(&environment, &model);
+    let started = environment.project().join("started");
+    let command = format!(": > '{}'; sleep 300", started.display());
+    model.answer(Answer::tool("bash", json!({ "command": command, "description": "Wait" })));
+    until_within(DEADLINE, "the tool runs", || started.exists());
+    server.abort(&session);
+    environment.until_state("ready");
+
+    server.say(&session, "again");
+    model.request();
+    environment.until_state("working");
+    server.abort(&session);
+    environment.until_state("ready");
+    server.settle(&session);
+    assert!(environment.kinds().is_empty(), "{:?}", environment.kinds());
+    assert_eq!(environment.complaints(), "");
+}
+
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
 fn an_idle_session_is_woken() {
     let model = Model::new(&ChatCompletions);
     let environment = ClientEnvironment::for_opencode(&model);

@@ -39,6 +39,11 @@ impl Server {
         self.post(&format!("/session/{session}/prompt_async"), &message);
     }
 
+    /// Ends the turn of a session, as pressing Escape twice does.
+    pub(crate) fn abort(&self, session: &str) {
+        self.post(&format!("/session/{session}/abort"), &json!({}));
+    }
+
     /// Waits until a session is between two turns, and Ringer's plugin has told everything: it does one thing after the
     /// other, and opencode waits for it only when it puts its plugins away.
     #[track_caller]

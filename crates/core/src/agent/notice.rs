@@ -53,7 +53,6 @@ pub fn running_tasks_text(count: usize) -> Option<String> {
 }
 
 impl AgentNotice {
-
     /// The text for a person: the last line of the client's text, and the background tasks that keep running.
     pub fn detail(&self) -> Option<String> {
         match (self.text.as_deref().and_then(last_line), running_tasks_text(self.running)) {

@@ -16,6 +16,11 @@ pub trait ConversationMessage {
     /// Returns the text if the message has the role of the user, as notifications of tasks do.
     fn user_text(&self) -> Option<&str>;
 
+    /// Returns the notification of a background task that the message is.
+    fn task(&self) -> Option<TaskNotification<'_>> {
+        self.user_text().and_then(read_task)
+    }
+
     /// Creates a message of the user with this text, shown in place of several.
     fn replacement(text: String) -> Self;
 }
@@ -125,6 +130,29 @@ pub fn read_task(text: &str) -> Option<TaskNotification<'_>> {
     Some(TaskNotification { status, kind: kind.map_or(TaskKind::Other, |(_, kind)| *kind), summary })
 }
 
+/// Reads a plain text that somebody sent as the notification of a background task: `make has ended: 0`. It counts as completed
+/// unless it says that the task failed or was killed.
+pub fn read_plain_task(text: &str) -> TaskNotification<'_> {
+    let is_monitor = text.trim_start().starts_with("Monitor");
+    let kind = if is_monitor { TaskKind::Monitor } else { TaskKind::Command };
+    let text_lower = text.to_lowercase();
+    let has_code = |before: &str| {
+        let code = text_lower.split_once(before).map(|(_, rest)| rest.trim_start().trim_start_matches('-'));
+        let digits = code.map(|code| code.bytes().take_while(u8::is_ascii_digit).collect::<Vec<u8>>());
+        digits.is_some_and(|digits| digits.iter().any(|digit| *digit != b'0'))
+    };
+    let status = if text_lower.contains("killed") {
+        TaskStatus::Killed
+    } else if text_lower.contains("failed")
+        || ["ended:", "exit code", "exit status"].into_iter().any(has_code)
+    {
+        TaskStatus::Failed
+    } else {
+        TaskStatus::Completed
+    };
+    TaskNotification { status, kind, summary: text }
+}
+
 /// The content of an element at the beginning of a text. `None` if the message has two of them.
 fn element<'a>(text: &'a str, tag: &str) -> Option<&'a str> {
     let (inside, after) = text.strip_prefix(&format!("<{tag}>"))?.split_once(&format!("</{tag}>"))?;
@@ -167,10 +195,7 @@ pub fn collapse<M: ConversationMessage>(messages: Vec<M>, view: TranscriptView) 
 }
 
 fn is_completed_command(message: &impl ConversationMessage) -> bool {
-    message
-        .user_text()
-        .and_then(read_task)
-        .is_some_and(|task| task.status == TaskStatus::Completed && task.kind == TaskKind::Command)
+    message.task().is_some_and(|task| task.status == TaskStatus::Completed && task.kind == TaskKind::Command)
 }
 
 fn end_run<M: ConversationMessage>(run: &mut Vec<M>, shown: &mut Vec<M>) {
@@ -192,6 +217,23 @@ mod tests {
     use proptest::prelude::*;
 
     const SHOWN: TranscriptView = TranscriptView { verbose: false, fullscreen: true };
+
+    #[test]
+    fn a_plain_text_completed_unless_it_says_otherwise() {
+        for (text, status, kind) in [
+            ("make has ended: 0", TaskStatus::Completed, TaskKind::Command),
+            ("deployed", TaskStatus::Completed, TaskKind::Command),
+            ("make has ended: 2", TaskStatus::Failed, TaskKind::Command),
+            ("tests (exit code 101)", TaskStatus::Failed, TaskKind::Command),
+            ("tests: exit status -9", TaskStatus::Failed, TaskKind::Command),
+            ("The build FAILED", TaskStatus::Failed, TaskKind::Command),
+            ("server was killed", TaskStatus::Killed, TaskKind::Command),
+            ("Monitor \"logs\" ended", TaskStatus::Completed, TaskKind::Monitor),
+        ] {
+            let task = read_plain_task(text);
+            assert_eq!((task.status, task.kind, task.summary), (status, kind, text));
+        }
+    }
 
     /// `c` a completed command, `o` one in the older form, `f` a failed and `k` a killed one, `m` a monitor, `g` an
     /// agent, `u` the person, `a` the model, `t` a tool that prints a notification.

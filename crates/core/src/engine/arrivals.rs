@@ -14,7 +14,9 @@ use crate::attention::{
     is_open_to_other_machines, snooze_end,
 };
 use crate::engine::terminal_signals::{BELL_CATEGORY, DelayedSignal};
-use crate::engine::{Candidate, Engine, Event, IncomingMessage, MAX_HOOK_CHAINS, Order, TerminalSignal};
+use crate::engine::{
+    Candidate, Engine, Event, IncomingMessage, MAX_HOOK_CHAINS, Order, TerminalNotification, TerminalSignal,
+};
 use crate::message::{
     CLOSED_UNANSWERED, Draft, EPISODE_KEY_PREFIX, EVIDENCE, Kind, Mark, Message, MessageId, Place, Recipient,
     ShownKind, SurfaceId, Tag,
@@ -299,30 +301,36 @@ impl Engine {
     fn accept(&mut self, received: DelayedSignal, orders: &mut Vec<Order>) {
         let DelayedSignal { received_at, surface, signal, report } = received;
         let (agent, by_hooks) = self.terminal_signals.agent_on(&surface).cloned().unzip();
-        let (mut id, mut ttl_ms) = (None, None);
-        let (title, body, kind, is_bell) = match signal {
+        let (notification, is_bell) = match signal {
             TerminalSignal::Agent(signal) => {
                 return orders.push(Order::ApplySignal { surface, agent, signal });
             }
             TerminalSignal::Withdrawn { id } => {
                 return orders.push(Order::WithdrawFromTerminal { surface, id, report });
             }
-            TerminalSignal::Bell => (None, BELL_TEXT.to_owned(), None, true),
-            TerminalSignal::Notified { title, body, kind, id: own, ttl_ms: ttl } => {
-                (id, ttl_ms) = (own, ttl);
-                (title, body, kind, false)
+            TerminalSignal::Bell => {
+                (TerminalNotification { body: BELL_TEXT.to_owned(), ..TerminalNotification::default() }, true)
             }
+            TerminalSignal::Notified(notification) => (notification, false),
         };
+        let TerminalNotification { title, body, kind, .. } = &notification;
         // A surface that no host has registered has no workspace; its signals are not checked for duplicates.
         if let Some(workspace) = self.surfaces.workspace_of(&surface) {
             let place = Place::surface(workspace.clone(), surface.clone());
             // As in the message: a title without a body becomes the text.
-            let (title, body) = match &title {
+            let (title, body) = match title {
                 Some(title) if body.trim().is_empty() => (None, title.clone()),
                 title => (title.clone(), body.clone()),
             };
-            let report =
-                EventReport { id: None, title, body, is_bell, kind, has_question: false, episode: None };
+            let report = EventReport {
+                id: None,
+                title,
+                body,
+                is_bell,
+                kind: *kind,
+                has_question: false,
+                episode: None,
+            };
             if let DuplicateVerdict::Duplicate { .. } = self.window.observe(received_at, &place, report) {
                 return;
             }
@@ -332,18 +340,17 @@ impl Engine {
             let mut signal = if is_bell {
                 Signal::new(Authority::Notification, SignalContent::Notified)
             } else {
-                client_notification(title.as_deref(), &body)
+                client_notification(title.as_deref(), body)
             };
             // By then its hooks have reported the state in more detail, and their last report may be newer.
             if by_hooks == Some(true) {
                 signal.content = SignalContent::Notified;
             }
-            signal.kind = kind;
+            signal.kind = *kind;
             orders.push(Order::ApplySignal { surface, agent, signal });
         } else {
             let category = is_bell.then(|| BELL_CATEGORY.to_owned());
-            let kind = kind.unwrap_or_default();
-            orders.push(Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms });
+            orders.push(Order::AppendToJournal { surface, notification, category, report });
         }
     }
 }

@@ -112,6 +112,7 @@ impl Engine {
             kind: ShownKind::Complete,
             sender: "system".to_owned(),
             replaces: None,
+            icon: None,
         };
         let effects = Effects { desktop: true, ..Effects::NONE };
         let mut plan = plan_delivery(effects, false, self.preferences.popup, false);

@@ -94,7 +94,12 @@ impl Engine {
 
     /// Returns true if the person looks at a place.
     pub(super) fn is_in_view(&self, place: &Place) -> bool {
-        !self.is_away() && place.surface.as_ref().is_some_and(|surface| self.focus.is_looked_at(surface))
+        place.surface.as_ref().is_some_and(|surface| self.is_seen(surface))
+    }
+
+    /// Returns true if the person looks at a surface.
+    pub fn is_seen(&self, surface: &SurfaceId) -> bool {
+        !self.is_away() && self.focus.is_looked_at(surface)
     }
 
     pub(super) fn read(

@@ -68,5 +68,6 @@ pub(super) fn delivery_of(record: &Record, channel: DeliveryChannel) -> Delivery
         kind: record.shown_kind(),
         sender: record.sender.to_string(),
         replaces: None,
+        icon: None,
     }
 }

@@ -30,6 +30,28 @@ pub struct IncomingMessage {
     pub pending: bool,
 }
 
+/// A notification that a program sent to its terminal.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TerminalNotification {
+    /// A heading.
+    #[serde(default)]
+    pub title: Option<String>,
+    /// The text.
+    pub body: String,
+    /// The kind, if it comes from the host and not the program: the program ended with an error.
+    #[serde(default)]
+    pub kind: Option<Kind>,
+    /// The program's id for it, with which the program can replace or withdraw it.
+    #[serde(default)]
+    pub id: Option<String>,
+    /// The time to live, in milliseconds.
+    #[serde(default)]
+    pub ttl_ms: Option<u64>,
+    /// The name of its icon.
+    #[serde(default)]
+    pub icon: Option<String>,
+}
+
 /// A terminal's report about a surface. It is not in the journal yet; a duplicate never will be.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -38,21 +60,7 @@ pub enum TerminalSignal {
     /// The bell.
     Bell,
     /// A notification that the program in it sent (OSC 9, 99, 777).
-    Notified {
-        /// A heading.
-        title: Option<String>,
-        /// The text.
-        body: String,
-        /// The kind, if it comes from the host and not the program: the program ended with an error.
-        #[serde(default)]
-        kind: Option<Kind>,
-        /// The program's id for it, with which the program can replace or withdraw it.
-        #[serde(default)]
-        id: Option<String>,
-        /// The time to live, in milliseconds.
-        #[serde(default)]
-        ttl_ms: Option<u64>,
-    },
+    Notified(TerminalNotification),
     /// The program withdraws the notification with this id.
     Withdrawn {
         /// The program's id for it.
@@ -244,23 +252,13 @@ pub enum Order {
     AppendToJournal {
         /// The surface.
         surface: SurfaceId,
-        /// A heading.
-        title: Option<String>,
-        /// The text.
-        body: String,
-        /// The kind.
-        kind: Kind,
+        /// The notification.
+        notification: TerminalNotification,
         /// `bell`, or `None`.
         category: Option<String>,
         /// The message id, if there is one already.
         #[serde(default)]
         report: Option<MessageId>,
-        /// The program's id for it.
-        #[serde(default)]
-        id: Option<String>,
-        /// The time to live, in milliseconds.
-        #[serde(default)]
-        ttl_ms: Option<u64>,
     },
     /// Append to the journal that a program withdraws what it sent to its terminal.
     WithdrawFromTerminal {
@@ -345,6 +343,9 @@ pub struct Delivery {
     pub sender: String,
     /// A shown notification of the same event, which this one replaces.
     pub replaces: Option<MessageId>,
+    /// The name of the icon that the sender chose.
+    #[serde(default)]
+    pub icon: Option<String>,
 }
 
 /// A value that a feature keeps between hubs. The store knows nothing about it.

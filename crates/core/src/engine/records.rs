@@ -4,7 +4,7 @@ use super::{Candidate, Engine, MAX_IN_FLIGHT};
 use crate::arrival::Arrival;
 use crate::attention::{Cause, ReadReason, Record, digest_id};
 use crate::engine::{Delivery, Order};
-use crate::message::{Kind, MessageId, Place, ShownKind, Tag};
+use crate::message::{ICON, Kind, MessageId, Place, ShownKind, Tag};
 use crate::policy::{DeliveryChannel, DeliveryPlan, HookInput, PopupMode, plan_delivery};
 use crate::time::Now;
 
@@ -93,6 +93,7 @@ impl Engine {
             kind: shown_kind,
             sender: message.draft.sender.to_string(),
             replaces: replaces.clone(),
+            icon: message.draft.origin.meta.get(ICON).cloned(),
         };
         self.present(now, &place, plan, delivery, orders);
     }

@@ -101,7 +101,9 @@ fn words(orders: &[Order]) -> Vec<String> {
                 | Order::ShowToast(_) => {
                     return None;
                 }
-                Order::AppendToJournal { surface, body, .. } => format!("append {surface} {body}"),
+                Order::AppendToJournal { surface, notification, .. } => {
+                    format!("append {surface} {}", notification.body)
+                }
                 Order::WithdrawFromTerminal { surface, id, .. } => format!("withdraw {surface} {id}"),
                 Order::NotifyOfSource(sent) => format!("notify {}", sent.text),
                 Order::ApplySignal { surface, signal, .. } => format!("apply {surface} {:?}", signal.content),

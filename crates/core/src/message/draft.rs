@@ -87,6 +87,8 @@ pub struct Draft {
     pub about: Option<About>,
 }
 
+/// The name in [`MessageOrigin::meta`] of the icon that a program chose for its notification.
+pub const ICON: &str = "icon";
 /// The name in [`MessageOrigin::meta`] of the evidence that the person made a decision.
 pub const EVIDENCE: &str = "evidence";
 

@@ -374,7 +374,8 @@ impl Simulation {
                     let before = self.badges.insert(workspace, badge.0).unwrap_or(0);
                     assert_ne!(before, badge.0, "a badge is ordered only when it changes");
                 }
-                Order::AppendToJournal { surface, body, category, .. } => {
+                Order::AppendToJournal { surface, notification, category, .. } => {
+                    let body = notification.body;
                     self.signals_used += 1;
                     self.append(&surface, &body, category.as_deref());
                 }

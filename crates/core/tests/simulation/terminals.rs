@@ -1,7 +1,7 @@
 //! What terminals send, and how it comes back through the journal.
 
 use ringer_core::agent::{AgentState, Authority, Signal};
-use ringer_core::engine::{Caller, IncomingMessage, TerminalSignal};
+use ringer_core::engine::{Caller, IncomingMessage, TerminalNotification, TerminalSignal};
 use ringer_core::message::{Agent, Place, SurfaceId};
 use ringer_core::{Draft, Event, Kind, Message, MessageId, Scope, Sender};
 
@@ -20,7 +20,7 @@ impl Simulation {
             }
             1 => TerminalSignal::Bell,
             2 => TerminalSignal::Agent(Signal::state(Authority::Title, AgentState::Working)),
-            _ => TerminalSignal::Notified { title: None, body, kind: None, id: None, ttl_ms: None },
+            _ => TerminalSignal::Notified(TerminalNotification { body, ..TerminalNotification::default() }),
         };
         self.signals_sent += 1;
         Event::TerminalSignal { surface, signal, report: None }

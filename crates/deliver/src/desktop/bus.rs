@@ -242,7 +242,7 @@ impl BusConnection {
             let body = (
                 "Ringer",
                 replaces.unwrap_or(0),
-                "",
+                content.icon.as_str(),
                 content.summary.as_str(),
                 content.body.as_str(),
                 &content.actions,

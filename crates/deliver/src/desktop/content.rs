@@ -1,11 +1,12 @@
 //! The content of a popup for a notification server: sanitised text, and only what that server supports.
 
 use ringer_core::agent::PopupAnswer;
-use ringer_core::message::Urgency;
+use ringer_core::message::{ShownKind, Urgency};
 use ringer_term::{sanitise_block, sanitise_line};
 use serde::{Deserialize, Serialize};
 
 use super::popup::Popup;
+use crate::note::kind_icon;
 
 impl Popup {
     /// The content for a server with these capabilities.
@@ -32,6 +33,7 @@ impl Popup {
                 Urgency::Low => 0,
             },
             category: format!("x-ringer.{}", self.kind),
+            icon: self.icon.as_deref().and_then(desktop_icon).unwrap_or_else(|| kind_desktop_icon(self.kind)),
             tag: sanitise_line(&self.key),
             actions: if server.actions { actions(&answers) } else { Vec::new() },
             answers,
@@ -47,6 +49,29 @@ impl Popup {
             _ => Vec::new(),
         }
     }
+}
+
+/// The icon of a kind, in a desktop's set of icons.
+fn kind_desktop_icon(kind: ShownKind) -> String {
+    desktop_icon(kind_icon(kind)).unwrap_or_default()
+}
+
+/// Returns the desktop's name for an icon of OSC 99. Any other name is taken as the desktop's own, if it is only a name: a path
+/// or an address would make the desktop open a file.
+fn desktop_icon(name: &str) -> Option<String> {
+    let known = match name {
+        "error" => "dialog-error",
+        "warn" | "warning" => "dialog-warning",
+        "info" => "dialog-information",
+        "question" => "dialog-question",
+        "help" => "help-browser",
+        "file-manager" => "system-file-manager",
+        "system-monitor" => "utilities-system-monitor",
+        other => other,
+    };
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    (known.starts_with(|c: char| c.is_ascii_alphanumeric()) && known.chars().all(is_name))
+        .then(|| known.to_owned())
 }
 
 /// A click on the popup itself goes to the surface and answers nothing. Where there are buttons, `Show` does the same.
@@ -134,6 +159,8 @@ pub(super) struct PopupContent {
     pub(super) urgency: u8,
     /// `x-ringer…`: the standard asks for a vendor prefix where it lists no category.
     pub(super) category: String,
+    /// A name in the desktop's set of icons.
+    pub(super) icon: String,
     /// For servers that replace popups by tag, which works even when the number is no longer known.
     pub(super) tag: String,
     /// Names and labels, alternating.
@@ -172,6 +199,21 @@ mod tests {
     fn popup(title: &str, subtitle: &str, body: &str) -> Popup {
         let (title, subtitle, body) = (title.to_owned(), subtitle.to_owned(), body.to_owned());
         Popup { title, subtitle, body, ..Popup::of(&example()) }
+    }
+
+    #[test]
+    fn an_icon_is_a_name_and_never_a_path() {
+        let icon = |name: Option<&str>, kind| {
+            let icon = name.map(str::to_owned);
+            Popup { kind, icon, ..popup("t", "", "b") }.content(ALL).icon
+        };
+        for (name, expected) in [("warning", "dialog-warning"), ("firefox", "firefox")] {
+            assert_eq!(icon(Some(name), ShownKind::Error), expected);
+        }
+        for hostile in ["/etc/passwd", "file:///etc/passwd", "..", ".hidden", "a b", "", "\x1b[31m"] {
+            assert_eq!(icon(Some(hostile), ShownKind::Error), "dialog-error", "{hostile}");
+        }
+        assert_eq!(icon(None, ShownKind::Permission), "dialog-question");
     }
 
     #[test]

@@ -25,6 +25,8 @@ pub struct Popup {
     pub body: String,
     /// The kind of notification.
     pub kind: ShownKind,
+    /// The name of the icon that the sender chose.
+    pub icon: Option<String>,
     /// The prompt of an agent, if the popup can answer it.
     pub prompt: Option<Box<PromptContent>>,
 }
@@ -44,6 +46,7 @@ impl Popup {
             subtitle,
             body: note.body.clone(),
             kind: note.kind,
+            icon: note.icon.clone(),
             prompt: None,
         }
     }

@@ -276,7 +276,7 @@ mod tests {
             let mut table = PopupTable::new(vec![known]);
             table.clicked(&handle(1), name, Sequence::default(), Instant::now())
         };
-        let offer = r#"{"summary":"s","body":"b","urgency":2,"category":"c","tag":"t","actions":["default","Show"],
+        let offer = r#"{"summary":"s","body":"b","urgency":2,"category":"c","icon":"i","tag":"t","actions":["default","Show"],
             "answers":["deny"],"expire":0}"#;
         let show = || Some(Click::Show(id("a"), None));
         assert_eq!(click(Some(offer), "deny"), Some(Click::Answer(id("a"), PopupAnswer::Deny)));

@@ -39,7 +39,7 @@ async fn every_field_as_the_standard_wants_it() {
     assert_eq!(shown.number, 1);
     let told = server.next_popup().await;
     assert_eq!((told.app.as_str(), told.replaces, told.expire), ("Ringer", 0, -1));
-    assert_eq!((told.icon.as_str(), told.summary.as_str()), ("", "Claude[31m Code"));
+    assert_eq!((told.icon.as_str(), told.summary.as_str()), ("dialog-error", "Claude[31m Code"));
     assert_eq!(told.body, "repo\n&lt;b&gt;rm&lt;/b&gt; &amp; more");
     assert_eq!(told.actions, ["default", "Show"]);
     let text = |name: &str| told.hints[name].downcast_ref::<&str>().expect("text").to_owned();

@@ -51,6 +51,7 @@ pub(crate) fn note(id: &str, body: &str) -> Note {
         body: body.to_owned(),
         workspace: WorkspaceId::new("w1"),
         surface: Some(SurfaceId::new("s1")),
+        icon: None,
     }
 }
 

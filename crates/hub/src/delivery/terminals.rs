@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ringer_core::MessageId;
 use ringer_core::message::{self, ShownKind, SurfaceId, TmuxSurface};
-use ringer_deliver::{Error, Note, terminal};
+use ringer_deliver::{Error, Note, kind_icon, terminal};
 use ringer_journal::{Home, SessionLeader, SessionLeaderError};
 use ringer_term::{
     AppleBell, Channel, Detection, Env, Method, Multiplexer, NotificationId, OutgoingNotification,
@@ -91,7 +91,13 @@ impl Terminal {
         let id = notification_id(&note.id);
         let body = note.text_below_heading();
         let urgency = urgency(note.kind);
-        let notice = OutgoingNotification { id: &id, title: Some(note.heading()), body: &body, urgency };
+        let notice = OutgoingNotification {
+            id: &id,
+            title: Some(note.heading()),
+            body: &body,
+            urgency,
+            icon: Some(note.icon.as_deref().unwrap_or_else(|| kind_icon(note.kind))),
+        };
         let bytes = notice.encode(choice.method, &detection.multiplexers);
         write(&self.surface, &tty, &bytes).await.map_err(|error| match error {
             Error::OtherSession { .. } => NotShown::Gone(error.to_string()),

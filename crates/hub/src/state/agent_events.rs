@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ringer_core::agent::{AgentState, Authority, Signal};
 use ringer_core::attention::ResolvedBy;
+use ringer_core::engine::TerminalNotification;
 use ringer_core::hash::fnv1a_32;
-use ringer_core::message::{Agent, Mark, SurfaceId, TERMINAL_KEY_PREFIX, Tag, validate_name};
+use ringer_core::message::{Agent, ICON, Mark, SurfaceId, TERMINAL_KEY_PREFIX, Tag, validate_name};
 use ringer_core::toast::{Observation, SourceNotification};
 use ringer_core::{Draft, Event, Kind, MessageId, Now, Recipient, Scope, Sender};
 use ringer_ipc::part::PartEvent;
@@ -20,7 +21,7 @@ use crate::message::{Action, WatchOutcome};
 const MAX_OUTPUT_CHARS: usize = 8_000;
 /// Grace period for signals of a terminal that arrive after its agent has exited.
 const LATE_SIGNALS: Duration = Duration::from_secs(3);
-/// A notification with a longer id cannot be withdrawn.
+/// A notification with a longer id cannot be withdrawn, and a longer name of an icon is ignored.
 const MAX_ID: usize = 64;
 
 /// The key of a terminal notification with an id. `None` if the id is too long.
@@ -35,11 +36,12 @@ impl HubState {
         &mut self,
         now: Now,
         surface: &SurfaceId,
-        (title, body): (Option<&String>, &str),
-        (kind, category): (Kind, Option<String>),
-        (id, ttl_ms): (Option<String>, Option<u64>),
+        notification: &TerminalNotification,
+        category: Option<String>,
         report: Option<MessageId>,
     ) {
+        let TerminalNotification { title, body, kind, id, ttl_ms, icon } = notification;
+        let (title, kind) = (title.as_ref(), kind.unwrap_or_default());
         let known = self.journal.agent_on(surface.as_str()).ok().flatten();
         let scope = known.map_or_else(Scope::global, |agent| agent.scope);
         let text = if body.trim().is_empty() { title.map_or("(no text)", String::as_str) } else { body };
@@ -48,11 +50,14 @@ impl HubState {
         };
         draft.title = title.filter(|title| *title != text).cloned();
         draft.category = category;
-        draft.key = id.and_then(|id| terminal_key(surface, &id));
+        draft.key = id.as_deref().and_then(|id| terminal_key(surface, id));
         draft.ttl = ttl_ms.map(Duration::from_millis);
         draft.origin.surface = Some(surface.to_string());
         // The host may be gone when the message is read.
         draft.origin.workspace = self.surfaces.workspace_of(surface).map(|workspace| workspace.to_string());
+        if let Some(icon) = icon.as_deref().filter(|icon| icon.len() <= MAX_ID) {
+            draft.origin.meta.insert(ICON.to_owned(), icon.to_owned());
+        }
         if draft.check().is_err() {
             draft.title = None;
         }

@@ -45,16 +45,8 @@ impl HubState {
                 }
             }
             Order::AddTrailStep { id, cause } => self.notifications.writes().add_step(id, now.wall_ms, cause),
-            Order::AppendToJournal { surface, title, body, kind, category, report, id, ttl_ms } => {
-                let text = (title.as_ref(), body.as_str());
-                self.append_terminal_notification(
-                    now,
-                    &surface,
-                    text,
-                    (kind, category),
-                    (id, ttl_ms),
-                    report,
-                );
+            Order::AppendToJournal { surface, notification, category, report } => {
+                self.append_terminal_notification(now, &surface, &notification, category, report);
             }
             Order::WithdrawFromTerminal { surface, id, report } => {
                 self.withdraw_terminal_notification(now, &surface, &id, report);

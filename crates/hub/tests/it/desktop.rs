@@ -31,7 +31,7 @@ fn a_popup_says_what_the_message_says() {
     assert_eq!((told.app.as_str(), told.replaces, told.summary.as_str()), ("Ringer", 0, "Build"));
     assert_eq!(told.body, "main\n&lt;b&gt;red&lt;/b&gt; &amp; late");
     assert_eq!(told.actions, ["default", "Show"]);
-    assert_eq!((told.icon.as_str(), told.expire), ("", -1));
+    assert_eq!((told.icon.as_str(), told.expire), ("dialog-error", -1));
     assert_eq!(told.hints["urgency"].downcast_ref::<u8>().expect("a byte"), 1, "an error does not stay");
     let trail = hub.wait_for_step(&id, "desktop: ");
     assert!(trail.contains(&"desktop: shown".to_owned()), "{trail:?}");

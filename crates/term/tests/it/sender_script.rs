@@ -93,6 +93,7 @@ impl Sent {
             title: Some(self.title),
             body: &self.body,
             urgency: Urgency::Normal,
+            icon: None,
         };
         notice.encode(method, layers)
     }

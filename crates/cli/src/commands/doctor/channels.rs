@@ -272,6 +272,7 @@ fn note() -> Note {
         body: "ringer doctor: this channel works".to_owned(),
         workspace: WorkspaceId::new("doctor"),
         surface: None,
+        icon: None,
     }
 }
 

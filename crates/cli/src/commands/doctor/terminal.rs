@@ -91,6 +91,7 @@ fn show(detection: &Detection, choice: &MethodChoice) -> Row {
         title: Some("Ringer"),
         body: "ringer doctor: this terminal shows notifications",
         urgency: Urgency::Normal,
+        icon: None,
     };
     let bytes = notice.encode(choice.method, &detection.multiplexers);
     if bytes.is_empty() {

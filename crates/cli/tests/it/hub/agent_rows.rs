@@ -49,7 +49,11 @@ fn an_agent_that_is_done_says_what_runs_on() {
     hook(&environment, "SessionStart", &json!({}));
     hook(&environment, "UserPromptSubmit", &json!({}));
     let subagent = json!({ "type": "subagent", "status": "running" });
-    hook(&environment, "Stop", &json!({ "background_tasks": [subagent], "last_assistant_message": "started" }));
+    hook(
+        &environment,
+        "Stop",
+        &json!({ "background_tasks": [subagent], "last_assistant_message": "started" }),
+    );
     assert_eq!(doing(&environment), "1 background task runs on");
     let agent = &environment.json(&["status", "--json"])["agents"][0];
     assert_eq!((&agent["state"], &agent["running_tasks"]), (&json!("done"), &json!(1)));

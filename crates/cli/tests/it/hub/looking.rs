@@ -165,6 +165,24 @@ fn nothing_pops_up_where_the_person_looks_until_they_look_away_or_the_host_is_go
 }
 
 #[test]
+fn a_program_chooses_its_icon_and_may_ask_to_be_shown_only_unseen() {
+    let desktop = Desktop::new("");
+    check(&mut desktop.on("ws:a", &["hub", "start"]), 0);
+    let mut host = attach(&desktop.environment, &["ws:a", "ws:b"]);
+    looks(&mut host, &["ws:a"], true);
+    let heard = |surface: &str, body: &str| json!({ "surface_id": surface, "body": body, "unless_seen": true, "icon": "warning" });
+    tell(&mut host, "surface.heard", &heard("ws:a", "seen"));
+    tell(&mut host, "surface.heard", &heard("ws:b", "not seen"));
+    let popup = loop {
+        if let ServerCall::Notify(popup) = desktop.server.next_call() {
+            break popup;
+        }
+    };
+    assert_eq!((popup.body.as_str(), popup.icon.as_str()), ("not seen", "dialog-warning"));
+    assert_eq!(desktop.environment.bodies(&["--all"]), ["not seen"]);
+}
+
+#[test]
 fn a_host_says_what_is_unread_without_a_notification() {
     let environment = HubEnvironment::new();
     environment.run(&["hub", "start"]);

@@ -79,6 +79,32 @@ fn what_entered_the_turns_of_an_agent_is_shown_with_its_source() {
 }
 
 #[test]
+fn background_tasks_that_somebody_reports_are_collapsed_unless_one_failed() {
+    let environment = HubEnvironment::new();
+    let mut agent = AgentShell::start(&environment);
+    agent.hook("SessionStart", &json!({}));
+    agent.hook("UserPromptSubmit", &json!({}));
+    environment.settled_hub();
+    let sent = [
+        ["status", "lint has ended: 0"],
+        ["complete", "make has ended: 0"],
+        ["status", "tests have ended: 101"],
+        ["error", "deploy"],
+    ];
+    for [kind, text] in sent {
+        let options = ["--from", "ci", "--to", "claude-01234567", "--source", "background_task"];
+        environment.notify(&[&options[..], &["--kind", kind, text]].concat());
+    }
+    use_tool(&environment, &mut agent, "t1", 4);
+    let shown = environment.run(&["show"]);
+    for line in ["│ 2 background commands completed\n", "│ tests have ended: 101\n", "│ deploy\n"] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    let verbose = environment.run(&["show", "-v"]);
+    assert!(verbose.contains("lint has ended: 0") && verbose.contains("make has ended: 0"), "{verbose}");
+}
+
+#[test]
 fn an_agent_that_cannot_be_meant_is_answered_with_those_that_can() {
     let environment = HubEnvironment::new();
     hook(&environment, "SessionStart", &json!({}));

@@ -105,13 +105,14 @@ fn toast() -> Toast {
 }
 
 fn notified() -> TerminalSignal {
-    TerminalSignal::Notified {
+    TerminalSignal::Notified(TerminalNotification {
         title: Some("t".to_owned()),
         body: "b".to_owned(),
         kind: Some(Kind::Error),
         id: Some("a".to_owned()),
         ttl_ms: Some(7),
-    }
+        icon: Some("error".to_owned()),
+    })
 }
 
 #[test]
@@ -230,16 +231,13 @@ fn an_order_that_is_saved_can_be_read_back() {
         kind: ShownKind::Stuck,
         sender: "a1".to_owned(),
         replaces: Some(id()),
+        icon: Some("error".to_owned()),
     };
     let append = |category: Option<&str>| Order::AppendToJournal {
         surface: surface(),
-        title: None,
-        body: "b".to_owned(),
-        kind: Kind::Error,
+        notification: TerminalNotification { body: "b".to_owned(), ..TerminalNotification::default() },
         category: category.map(str::to_owned),
         report: category.map(|_| id()),
-        id: None,
-        ttl_ms: None,
     };
     let mut orders: Vec<Order> = signals()
         .into_iter()

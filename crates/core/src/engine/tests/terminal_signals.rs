@@ -8,7 +8,10 @@ fn terminal_signal(surface: &str, signal: TerminalSignal) -> Event {
 }
 
 fn notified(body: &str) -> TerminalSignal {
-    TerminalSignal::Notified { title: None, body: body.to_owned(), kind: None, id: None, ttl_ms: None }
+    TerminalSignal::Notified(TerminalNotification {
+        body: body.to_owned(),
+        ..TerminalNotification::default()
+    })
 }
 
 fn agent_on(surface: &str, by_hooks: bool) -> Event {
@@ -46,12 +49,9 @@ fn a_bell_waits_for_the_text_that_says_why_it_rang() {
 #[test]
 fn titles_alone_are_told_apart() {
     let mut engine = engine(&[]);
-    let titled = |title: &str| TerminalSignal::Notified {
-        title: Some(title.to_owned()),
-        body: String::new(),
-        kind: None,
-        id: None,
-        ttl_ms: None,
+    let titled = |title: &str| {
+        let title = Some(title.to_owned());
+        TerminalSignal::Notified(TerminalNotification { title, ..TerminalNotification::default() })
     };
     let mut hear = |ms, title| engine.handle(at(ms), terminal_signal("a", titled(title))).len();
     assert_eq!((hear(0, "one"), hear(10, "two"), hear(20, "two")), (1, 1, 0));
@@ -118,17 +118,18 @@ fn a_flood_of_signals_is_bounded_and_none_is_lost() {
 /// A notification from the host itself has the host's kind, and is not a status.
 #[test]
 fn the_end_of_a_program_with_an_error_is_an_error() {
-    let ended = || TerminalSignal::Notified {
-        title: Some("tests".to_owned()),
-        body: "exit status 101".to_owned(),
-        kind: Some(Kind::Error),
-        id: None,
-        ttl_ms: None,
+    let ended = || {
+        TerminalSignal::Notified(TerminalNotification {
+            title: Some("tests".to_owned()),
+            body: "exit status 101".to_owned(),
+            kind: Some(Kind::Error),
+            ..TerminalNotification::default()
+        })
     };
     let mut engine = engine(&[]);
     let kinds = |orders: Vec<Order>| -> Vec<Kind> {
         let kind = |order| match order {
-            Order::AppendToJournal { kind, .. } => Some(kind),
+            Order::AppendToJournal { notification, .. } => Some(notification.kind.unwrap_or_default()),
             Order::ApplySignal { signal, .. } => signal.kind,
             _ => None,
         };

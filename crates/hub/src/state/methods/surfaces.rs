@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use ringer_core::agent::Signal;
-use ringer_core::engine::TerminalSignal;
+use ringer_core::engine::{TerminalNotification, TerminalSignal};
 use ringer_core::message::{Kind, Place, SurfaceId, WorkspaceId};
 use ringer_core::{Event, MessageId};
 use ringer_ipc::ApiError;
@@ -43,6 +43,12 @@ struct SignalParams {
     /// The lifetime in milliseconds.
     #[serde(default)]
     ttl_ms: Option<u64>,
+    /// The name of the icon.
+    #[serde(default)]
+    icon: Option<String>,
+    /// True if the program wants it shown only while the person does not look at the surface.
+    #[serde(default)]
+    unless_seen: bool,
     /// The program withdraws the notification with this `id`.
     #[serde(default)]
     withdrawn: bool,
@@ -72,8 +78,17 @@ impl HubState {
             }
             (Some(signal), ..) => TerminalSignal::Agent(signal),
             (None, Some(body), _) => {
-                let (title, kind, id, ttl_ms) = (params.title, params.kind, params.id, params.ttl_ms);
-                TerminalSignal::Notified { title, body, kind, id, ttl_ms }
+                if params.unless_seen && self.notifications.engine().is_seen(&surface) {
+                    return Ok(Handled::nothing());
+                }
+                TerminalSignal::Notified(TerminalNotification {
+                    title: params.title,
+                    body,
+                    kind: params.kind,
+                    id: params.id,
+                    ttl_ms: params.ttl_ms,
+                    icon: params.icon,
+                })
             }
             (None, None, true) => TerminalSignal::Bell,
             (None, None, false) => return Err(ApiError::params("bell, body or signal is missing")),

@@ -214,6 +214,7 @@ mod tests {
             kind: ShownKind::Status,
             sender: "system".into(),
             replaces: None,
+            icon: None,
         }
     }
 

@@ -148,7 +148,7 @@ proptest! {
     #[test]
     fn a_wrapped_notice_has_only_its_own_controls(head in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
-        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Critical };
+        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Critical, icon: None };
         let arrived = |method| {
             let encoded = notice.encode(method, &layers);
             assert!(std::str::from_utf8(&encoded).is_ok(), "a character torn: {}", encoded.escape_ascii());
@@ -173,7 +173,7 @@ proptest! {
     fn a_notice_for_screen_has_no_character_that_becomes_a_control(head in text(), body in text(), layers in stack()) {
         prop_assume!(layers.contains(&Multiplexer::Screen));
         let id = NotificationId::new("7").unwrap();
-        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Normal };
+        let notice = OutgoingNotification { id: &id, title: Some(&head), body: &body, urgency: Urgency::Normal, icon: None };
         for method in [Method::Iterm2, Method::Ghostty, Method::Kitty] {
             let encoded = String::from_utf8(notice.encode(method, &layers)).unwrap();
             let mangled = encoded.chars().find(|c| !matches!(c, '\0'..='\x7f' | '\u{a0}'..='\u{ff}'));

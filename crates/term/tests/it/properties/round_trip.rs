@@ -23,7 +23,8 @@ fn no_notification_has_buttons_or_makes_the_terminal_report() {
     let id = NotificationId::new("1").expect("an id");
     let hostile = "p=buttons;Allow\u{2028}Deny\x1b]99;i=1:a=report:c=1;\x07";
     for title in [None, Some("a=report:c=1"), Some(hostile)] {
-        let notice = OutgoingNotification { id: &id, title, body: hostile, urgency: Urgency::Critical };
+        let notice =
+            OutgoingNotification { id: &id, title, body: hostile, urgency: Urgency::Critical, icon: None };
         let found = events(&notice.encode(Method::Kitty, &[]));
         let [TerminalEvent { kind: TerminalEventKind::Notification(shown), .. }] = found.as_slice() else {
             panic!("{found:?}");
@@ -116,7 +117,7 @@ const METHODS: [Method; 4] = [Method::Iterm2, Method::Iterm2WithBell, Method::Gh
 
 fn check_everywhere(title: Option<&str>, body: &str) {
     let id = NotificationId::new("7").unwrap();
-    let notice = OutgoingNotification { id: &id, title, body, urgency: Urgency::Normal };
+    let notice = OutgoingNotification { id: &id, title, body, urgency: Urgency::Normal, icon: None };
     for layers in every_stack() {
         for method in METHODS {
             check(&notice, method, &layers);
@@ -187,7 +188,7 @@ proptest! {
     fn any_notice_round_trips_through_any_multiplexers(title in text(), body in text(), layers in stack()) {
         let id = NotificationId::new("7").unwrap();
         for title in [None, Some(title.as_str())] {
-            let notice = OutgoingNotification { id: &id, title, body: &body, urgency: Urgency::Normal };
+            let notice = OutgoingNotification { id: &id, title, body: &body, urgency: Urgency::Normal, icon: None };
             for method in METHODS {
                 check(&notice, method, &layers);
             }
