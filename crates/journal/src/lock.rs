@@ -149,7 +149,7 @@ mod tests {
         drop(held);
         // A program that another test starts at this moment has all open files until it begins.
         while is_held(&path) {
-            std::thread::yield_now();
+            thread::yield_now();
         }
         assert!(Lock::take(&path, Some(Instant::now())).unwrap().is_some());
     }
