@@ -102,15 +102,12 @@ impl DuplicateWindow {
         verdict
     }
 
-    /// Remembers what is done for a notification, if it is the last report of its place.
-    pub(crate) fn delivering(
-        &mut self,
-        place: &Place,
-        id: &MessageId,
-        channels: impl Iterator<Item = DeliveryChannel>,
-    ) {
-        if let Some(last) = self.last.get_mut(place).filter(|last| last.report.id.as_ref() == Some(id)) {
-            last.done.extend(channels.filter(|channel| !channel.is_popup()));
+    /// Remembers what was done for a notification, if it is the last report of its place. What is only under way may still be
+    /// withdrawn, so a richer report does it again.
+    pub(crate) fn delivered(&mut self, place: &Place, id: &MessageId, channel: DeliveryChannel) {
+        let last = self.last.get_mut(place).filter(|last| last.report.id.as_ref() == Some(id));
+        if let Some(last) = last.filter(|_| !channel.is_popup()) {
+            last.done.push(channel);
         }
     }
 
@@ -285,7 +282,7 @@ mod tests {
         let mut window = DuplicateWindow::default();
         window.observe(Duration::ZERO, &pane(), plain(1, "x"));
         let channels = [DeliveryChannel::Desktop, DeliveryChannel::Sound, DeliveryChannel::Command];
-        window.delivering(&pane(), &id(1), channels.into_iter());
+        channels.into_iter().for_each(|channel| window.delivered(&pane(), &id(1), channel));
         let richer = EventReport { title: Some("Claude Code".into()), ..plain(2, "x") };
         let done = vec![DeliveryChannel::Sound, DeliveryChannel::Command];
         assert_eq!(

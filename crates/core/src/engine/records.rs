@@ -56,7 +56,6 @@ impl Engine {
         record.escalates_ms = self.escalation_of(now, shown_kind, effects).filter(|_| !is_old).into();
         self.leave_out_disabled(&mut plan, shown_kind);
         plan.retain(|channel| !done.contains(&channel));
-        self.window.delivering(&place, &message.id, plan.deliveries.iter().flatten().copied());
         record.had_popup = plan.deliveries.iter().flatten().any(|channel| channel.is_popup());
         let decided = Cause::Decided {
             channels: plan.deliveries.clone(),
@@ -157,6 +156,9 @@ impl Engine {
     ) {
         let delivery = self.in_flight.remove(&(id.clone(), channel));
         let has_failed = result.is_err();
+        if let Some((_, delivery)) = delivery.as_ref().filter(|_| !has_failed) {
+            self.window.delivered(&delivery.place, id, channel);
+        }
         let cause = match result {
             Ok(how) => Cause::Delivered { channel, how, popup },
             Err(why) => Cause::DeliveryFailed { channel, why },

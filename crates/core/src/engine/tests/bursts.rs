@@ -41,11 +41,15 @@ fn of_a_burst_the_newest_is_shown_and_the_others_are_counted() {
 fn the_richer_of_two_reports_is_one_notification_and_the_command_runs_once() {
     let mut engine = engine(&[]);
     engine.handle(at(0), message(1, "a", "done"));
+    for channel in [DeliveryChannel::Command, DeliveryChannel::Sound] {
+        engine.handle(at(1), Event::Delivered { id: id(1), channel, result: Ok(String::new()), popup: None });
+    }
     let mut richer = incoming(2, "a", "done");
     richer.message.draft.title = Some("Claude Code".into());
     let orders = words(&engine.handle(at(100), Event::Message(Box::new(richer))));
     assert!(orders.contains(&"Desktop 2".to_owned()), "the popup is replaced: {orders:?}");
     assert!(!orders.iter().any(|order| order == "Command 2" || order == "Sound 2"), "{orders:?}");
+    assert!(orders.contains(&"Webhook 2".to_owned()), "the first is still under way: {orders:?}");
     // A prompt is sent in any case: the message before it could not be answered.
     let mut prompt = incoming(3, "a", "done");
     prompt.message.draft.tag = Tag::Notice(Kind::Question);
