@@ -282,7 +282,9 @@ mod tests {
         let mut window = DuplicateWindow::default();
         window.observe(Duration::ZERO, &pane(), plain(1, "x"));
         let channels = [DeliveryChannel::Desktop, DeliveryChannel::Sound, DeliveryChannel::Command];
-        channels.into_iter().for_each(|channel| window.delivered(&pane(), &id(1), channel));
+        for channel in channels {
+            window.delivered(&pane(), &id(1), channel);
+        }
         let richer = EventReport { title: Some("Claude Code".into()), ..plain(2, "x") };
         let done = vec![DeliveryChannel::Sound, DeliveryChannel::Command];
         assert_eq!(
