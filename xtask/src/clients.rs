@@ -108,8 +108,6 @@ fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut StepTimes) 
     cargo
         .args(["test", "-p", "ringer", "--test", "clients"])
         .args(with_ignored(arguments))
-        // Known to fail: Gemini stays in its dialog after Escape, and the cause has not been found. Run it by its name without xtask.
-        .args(["--skip", "gemini_in_terminal::a_permission_ends_when_it_is_refused"])
         .env("RINGER_CLIENTS", &programs(folder).to_string_lossy())
         .run(times)
 }

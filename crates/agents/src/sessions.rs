@@ -370,6 +370,8 @@ mod tests {
         let help = r#"{"id":"4","timestamp":"2026-11-19T14:30:11.240Z","type":"info","content":"This request failed."}"#;
         assert_eq!(status(&[prompt, set]), Some(SessionActivity::Other));
         assert_eq!(status(&[prompt, set, cancelled, set]), Some(SessionActivity::Interrupted));
+        let again = r#"{"id":"5","timestamp":"2026-11-19T14:30:04.444Z","type":"user","content":[{"text":"<session_context>\nThis is the Gemini CLI."},{"text":"x"}]}"#;
+        assert_eq!(status(&[prompt, cancelled, set, again, set]), Some(SessionActivity::Interrupted));
         let error = SessionActivity::Failed("bad thing".to_owned());
         assert_eq!(status(&[prompt, cancelled, prompt, set, failed, set, help, set]), Some(error));
         assert_eq!(status(&[cancelled, prompt]), Some(SessionActivity::Other));

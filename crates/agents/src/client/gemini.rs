@@ -127,12 +127,21 @@ struct LogLine {
     content: serde_json::Value,
 }
 
+impl LogLine {
+    /// Returns the first text of the content.
+    fn text(&self) -> &str {
+        self.content[0]["text"].as_str().or(self.content.as_str()).unwrap_or_default()
+    }
+}
+
 /// Reads interruptions and errors, which no hook reports.
 fn read_log_line(line: &[u8]) -> Option<SessionStatus> {
     let line: LogLine = serde_json::from_slice(line).ok()?;
     let activity = match (line.kind.as_str(), line.content.as_str()) {
         ("info", Some("Request cancelled.")) => SessionActivity::Interrupted,
         ("error", Some(text)) => SessionActivity::Failed(error_message(text)),
+        // Written again after an interruption, with the old prompt behind it.
+        ("user", _) if line.text().starts_with("<session_context>") => return None,
         ("user" | "gemini", _) => SessionActivity::Other,
         _ => return None,
     };
