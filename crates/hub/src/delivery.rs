@@ -7,3 +7,4 @@ pub(crate) mod session_bus;
 pub mod setup;
 pub(crate) mod terminals;
 pub(crate) mod titles;
+mod turns;

@@ -21,6 +21,7 @@ use crate::delivery::session_bus::SessionDesktop;
 use crate::delivery::setup::{DeliverySetup, WEBHOOK_ATTEMPTS};
 use crate::delivery::terminals::{NotShown, ShownInTerminal, Terminal};
 use crate::delivery::titles::{RETRY_AFTER, TitleMarkChange};
+use crate::delivery::turns::Turns;
 use crate::journal_maintenance::{JournalMaintenance, JournalTasks, JournalTasksDone};
 use crate::message::{DeliveryReport, Input, Job, LoopEvent};
 
@@ -56,6 +57,7 @@ pub(crate) struct JobExecutor {
     inputs: mpsc::Sender<Input>,
     sounds_at_once: Arc<Semaphore>,
     commands_at_once: Arc<Semaphore>,
+    command_turns: Turns,
     popups_at_once: Arc<Semaphore>,
     tasks: JoinSet<()>,
     /// Deliveries that can still be aborted.
@@ -89,6 +91,7 @@ impl JobExecutor {
             inputs,
             sounds_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
             commands_at_once: Arc::new(Semaphore::new(MAX_AT_ONCE)),
+            command_turns: Turns::default(),
             popups_at_once: Arc::new(Semaphore::new(MAX_POPUPS_AT_ONCE)),
             tasks: JoinSet::new(),
             on_desktop,
@@ -268,7 +271,7 @@ impl JobExecutor {
     }
 
     fn deliver(
-        &self,
+        &mut self,
         delivery: &Delivery,
         terminals: Vec<Terminal>,
         senders: Vec<u32>,
@@ -281,6 +284,7 @@ impl JobExecutor {
         let popups_at_once = Arc::clone(&self.popups_at_once);
         let (sounds_at_once, commands_at_once) =
             (Arc::clone(&self.sounds_at_once), Arc::clone(&self.commands_at_once));
+        let turn = (channel == DeliveryChannel::Command).then(|| self.command_turns.next(&delivery.place));
         async move {
             match channel {
                 DeliveryChannel::Desktop => {
@@ -298,6 +302,10 @@ impl JobExecutor {
                     Executed::of(played.map(|()| "played".to_owned()).map_err(|error| error.to_string()))
                 }
                 DeliveryChannel::Command => {
+                    let mut turn = turn;
+                    if let Some(turn) = &mut turn {
+                        turn.begin().await;
+                    }
                     let permit = commands_at_once.acquire_owned().await.ok();
                     let Some(command) = &setup.command else {
                         return Executed::of(Ok("there is none any more".to_owned()));

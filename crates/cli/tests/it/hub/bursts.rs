@@ -34,7 +34,12 @@ fn sixty_of_a_terminal_at_once_are_a_handful_of_deliveries_and_one_unread_row() 
     assert!(rows <= 20, "{}", delivered());
     until("one is unread", || environment.list(&["--unread"]).len() == 1);
     assert!(environment.bodies(&["--unread"])[0].ends_with(" like this)"));
-    assert_eq!(environment.list(&["--all", "--limit", "100"]).len(), 60, "the journal has all");
+    let mut sent = environment.bodies(&["--all", "--limit", "100"]);
+    assert_eq!(sent.len(), 60, "the journal has all");
+    sent.reverse();
+    let place = |line: &str| sent.iter().position(|body| line.split(" (+").next() == Some(body));
+    let places: Vec<Option<usize>> = delivered().lines().map(place).collect();
+    assert!(places.iter().all(Option::is_some) && places.is_sorted(), "in order: {places:?}");
 }
 
 #[test]
