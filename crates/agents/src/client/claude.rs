@@ -207,6 +207,12 @@ fn notification(input: &HookInput, report: &mut HookReport) {
     let text = message.and_then(request::shorten);
     let blocked = |on| AgentState::Blocked(on);
     let authority = Authority::Notification;
+    let about = ABOUT_ITSELF.iter().find(|(words, _)| kind.contains(words));
+    if let (Some((_, source)), Some(message)) = (about, message) {
+        // The source makes the notification.
+        report.alive();
+        return report.observe(source, message, false);
+    }
     match kind {
         "idle_prompt" => report.notified(SignalContent::Idle, text),
         "elicitation_dialog" => report.state_with(authority, blocked(BlockedOn::Question), text),
@@ -226,10 +232,6 @@ fn notification(input: &HookInput, report: &mut HookReport) {
         "auth_success" => report.alive(),
         _ if kind.starts_with("auth") => report.state_with(authority, blocked(BlockedOn::Auth), text),
         _ => report.notified(SignalContent::Notified, text),
-    }
-    let about = ABOUT_ITSELF.iter().find(|(words, _)| kind.contains(words));
-    if let (Some((_, source)), Some(message)) = (about, message) {
-        report.observe(source, message, false);
     }
 }
 
@@ -495,6 +497,7 @@ mod tests {
         let warning =
             report("Notification", &json!({"notification_type": "rate_limit_warning", "message": "80 %"}));
         assert_eq!(warning.observations, [Observation::new("rate-limit-warning", "80 %")]);
+        assert_eq!(warning.signals[0].content, SignalContent::Alive, "the source makes the notification");
     }
 
     #[test]

@@ -100,6 +100,7 @@ const KNOWN: &[&str] = &[
     "url",
     "query",
     "pattern",
+    "plan",
     "patterns",
     "permission",
     "metadata",

@@ -15,6 +15,9 @@ const QUESTION_TOOLS: [&str; 4] = ["AskUserQuestion", "request_user_input", "ask
 const SUBJECTS: [&str; 9] =
     ["command", "file_path", "filePath", "notebook_path", "path", "url", "query", "pattern", "description"];
 
+/// The tool with which Claude Code shows its plan and asks to begin.
+const PLAN_TOOL: &str = "ExitPlanMode";
+
 /// Returns true for the tools that ask the person.
 pub(super) fn is_question(tool: &str) -> bool {
     QUESTION_TOOLS.contains(&tool)
@@ -46,6 +49,9 @@ pub(super) fn shorten(text: &str) -> Option<String> {
 /// Describes a tool call: the tool, its subject, and the reason if there is one.
 pub(super) fn describe_tool(tool: &str, input: Option<&Value>, cwd: Option<&str>) -> Option<String> {
     let input = input.unwrap_or(&Value::Null);
+    if tool == PLAN_TOOL {
+        return shorten(&format!("Plan: {}", input.text("plan").unwrap_or("(empty)")));
+    }
     let Some((name, subject)) = SUBJECTS.iter().find_map(|name| Some((*name, input.text(name)?))) else {
         return shorten(tool);
     };
@@ -125,7 +131,8 @@ mod tests {
         check("Write", serde_json::json!({"file_path": "/pp/a.rs"}), "Write: /pp/a.rs");
         check("WebFetch", serde_json::json!({"url": "https://x"}), "WebFetch: https://x");
         check("Agent", serde_json::json!({"description": "sub job", "prompt": "long"}), "Agent: sub job");
-        check("ExitPlanMode", serde_json::json!({"plan": "long"}), "ExitPlanMode");
+        check("ExitPlanMode", serde_json::json!({"plan": "1. tidy\n2. test"}), "Plan: 1. tidy 2. test");
+        check("ExitPlanMode", serde_json::json!({}), "Plan: (empty)");
         check("mcp__x__y", serde_json::json!({}), "mcp__x__y");
         check("", serde_json::json!({"command": "ls"}), "ls");
     }
