@@ -3,8 +3,10 @@
 use std::io::Read;
 use std::time::Duration;
 
+use ringer_agents::client::Client;
+use ringer_core::agent::AgentState;
 use ringer_core::conversation::InjectionSource;
-use ringer_core::message::{MAX_BODY, MessageId, QuestionId, ShownKind};
+use ringer_core::message::{Agent, MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, DropBox};
 use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
@@ -231,7 +233,11 @@ fn recipient(to: Option<&str>) -> Result<ResolvedRecipient, Failure> {
         known => known,
     };
     let (recipient, warning) = match known {
-        Some(id) => (Recipient::parse(&format!("agent:{id}"))?, None),
+        Some(id) => {
+            let recipient = Recipient::parse(&format!("agent:{id}"))?;
+            let note = recipient.agent().map(|agent| asleep_note(agent, &mut journal)).transpose()?;
+            (recipient, note.flatten())
+        }
         None if is_elsewhere(agent.as_str()) => (recipient, None),
         None => {
             let warning = unknown_agent(agent.as_str(), &mut journal)?;
@@ -239,6 +245,21 @@ fn recipient(to: Option<&str>) -> Result<ResolvedRecipient, Failure> {
         }
     };
     Ok(ResolvedRecipient { recipient, warning, journal: Some(journal) })
+}
+
+/// Returns a note if an agent is idle and its client has no way to be woken by a message.
+fn asleep_note(agent: &Agent, journal: &mut Journal) -> Result<Option<String>, Failure> {
+    let is_idle = matches!(journal.agent_state(agent)?, Some(AgentState::Ready | AgentState::Done));
+    let info = journal.agent_info(agent)?.filter(|_| is_idle);
+    let client = info.and_then(|info| info.client.parse::<Client>().ok());
+    let client = client.filter(|client| !client.is_woken_by_messages());
+    Ok(client.map(|client| {
+        let name = client.display_name();
+        format!(
+            "note: {} is idle, and {name} cannot be woken: it reads this with its next prompt",
+            agent.as_str()
+        )
+    }))
 }
 
 /// Returns true if a name belongs to an agent on another machine, `worker-1@box`. Only such a name makes reading the settings

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::background::Background;
 use crate::home::TestEnvironment;
-use crate::ringer::{check_with_input, json};
+use crate::ringer::{check, check_with_input, json};
 
 /// A session of opencode that has ended a turn.
 struct IdleSession {
@@ -118,4 +118,10 @@ fn the_status_says_which_idle_agents_no_message_wakes() {
     };
     assert!(reads_later("gemini-8d0c4e3a"), "{status}");
     assert!(!reads_later("claude-8d0c4e3a") && !reads_later(&session.agent), "{status}");
+    let note = |agent: &str| check(&mut session.environment.ringer(&["notify", "--to", agent, "hello"]), 0).1;
+    assert_eq!(
+        note("gemini-8d0c4e3a"),
+        "note: gemini-8d0c4e3a is idle, and Gemini CLI cannot be woken: it reads this with its next prompt\n"
+    );
+    assert_eq!(note("claude-8d0c4e3a"), "");
 }

@@ -87,7 +87,7 @@ pub struct JournalStats {
 /// Selects names that sent messages but are not registered agents.
 const SENDERS: &str = "UNION ALL
     SELECT sender, NULL, NULL, NULL, scope, max(ts), NULL, NULL, NULL, NULL, 0, 0 FROM message
-    WHERE sender <> 'system' AND sender NOT LIKE 'channel:%' AND machine IS NULL AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
+    WHERE sender NOT IN ('system', 'person') AND sender NOT LIKE 'channel:%' AND machine IS NULL AND (?1 IS NULL OR scope = ?1) AND sender NOT IN (SELECT id FROM agent)
         AND sender NOT IN (SELECT name FROM agent WHERE name IS NOT NULL)
     GROUP BY sender, scope";
 

@@ -71,6 +71,39 @@ fn is_sent(environment: &HubEnvironment, text: &str) -> bool {
     environment.run(&["log", "--everywhere", "--json"]).contains(text)
 }
 
+/// An agent that asks a question.
+const ASKS: &str = r#"
+    for event in SessionStart UserPromptSubmit; do "$RINGER" hook claude "$event" < "$INPUT" > /dev/null; done
+    "$RINGER" ask "$QUESTION"
+    read line
+"#;
+
+#[test]
+fn two_agents_in_a_worktree_ask_as_themselves_and_each_gets_its_answer() {
+    let environment = HubEnvironment::new();
+    let ask = |session: &str, question: &str| {
+        let mut agent = agent(&environment, session, ASKS);
+        let agent = Background::start({
+            agent.env("QUESTION", question);
+            agent
+        });
+        let id = agent.line().expect("the id of the question");
+        (agent, id)
+    };
+    let (_one, first) = ask("0123456789", "Rename it?");
+    let (_other, second) = ask("fedcba9876", "Delete it?");
+    assert_eq!(sender(&environment, "asks: Rename it?"), "claude-01234567");
+    assert_eq!(sender(&environment, "asks: Delete it?"), "claude-fedcba98");
+    environment.run(&["acknowledge", &second, "no"]);
+    environment.run(&["acknowledge", &first, "yes"]);
+    for (agent, answer) in
+        [("claude-01234567", "\"Rename it?\": yes"), ("claude-fedcba98", "\"Delete it?\": no")]
+    {
+        let inbox = environment.run(&["log", "--to", agent]);
+        assert!(inbox.contains(answer) && inbox.lines().count() == 1, "{agent}: {inbox}");
+    }
+}
+
 /// With and without a hub, which appends for others.
 #[test]
 fn an_agent_speaks_as_itself_whatever_it_says_and_wherever_it_is() {
