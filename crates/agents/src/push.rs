@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ringer_core::agent::{AgentState, BlockedOn};
 use ringer_core::conversation::{Injection, render};
-use ringer_core::message::{Agent, MessagePart};
+use ringer_core::message::{Agent, MessagePart, SessionNonce};
 use ringer_journal::{
     AgentInfo, CLIENT_INBOX_PREFIX, ClaimedParts, Consumer, EnteredPart, Error as JournalError, Home,
     IdSource, InboxUpdate, Journal,
@@ -87,8 +87,8 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
     }
     let prefix = if is_confirmed_later { CLIENT_INBOX_PREFIX } else { "push-" };
     let Some(claimed) = claim_all(&mut journal, agent, prefix)? else { return Ok(PushResult::Nothing) };
-    let text = render_claimed(&claimed, agent, &mut journal)?;
-    match send(client, &agent_info, endpoints, (&claimed, &text)) {
+    let nonce = journal.session_nonce(agent)?;
+    match send(client, &agent_info, endpoints, (&injections(&claimed, agent), nonce.as_ref())) {
         Ok(()) => {
             journal.mark_delivered(agent, &claimed, IdSource::now().unix_ms)?;
             Ok(PushResult::Sent(claimed.parts.len()))
@@ -120,9 +120,11 @@ pub(crate) fn render_claimed(
     journal: &mut Journal,
 ) -> Result<String, JournalError> {
     let nonce = journal.session_nonce(agent)?;
-    let injections: Vec<Injection> =
-        claimed.parts.iter().filter_map(|part| Injection::of(part, agent)).collect();
-    Ok(render(&injections, nonce.as_ref()))
+    Ok(render(&injections(claimed, agent), nonce.as_ref()))
+}
+
+fn injections(claimed: &ClaimedParts, agent: &Agent) -> Vec<Injection> {
+    claimed.parts.iter().filter_map(|part| Injection::of(part, agent)).collect()
 }
 
 /// If the agent is the lead and no listener runs for it, moves the lead's messages into its inbox. A lead that was told to keep a
@@ -148,7 +150,7 @@ fn send(
     client: Client,
     agent_info: &AgentInfo,
     endpoints: &ClientEndpoints,
-    (claimed, text): (&ClaimedParts, &str),
+    (injections, nonce): (&[Injection], Option<&SessionNonce>),
 ) -> Result<(), String> {
     let adapter = client.adapter();
     match &adapter.push {
@@ -157,12 +159,10 @@ fn send(
         PushMethod::SessionSocket { line } => {
             let session = find_session(client, &endpoints.paths, &agent_info.session_id);
             let socket = session.and_then(|session| session.socket).ok_or("its session has no inbox")?;
-            let mut ids: Vec<&str> = claimed.parts.iter().map(|part| part.message.id.as_str()).collect();
-            ids.dedup();
-            write_line(&socket, &line(&ids.join(" "), text)).map_err(|error| format!("its inbox: {error}"))
+            write_line(&socket, &line(injections, nonce)).map_err(|error| format!("its inbox: {error}"))
         }
         PushMethod::Command { program, arguments } => {
-            run(endpoints, program, &arguments(&agent_info.session_id, text))
+            run(endpoints, program, &arguments(&agent_info.session_id, &render(injections, nonce)))
         }
     }
 }
@@ -267,7 +267,11 @@ mod tests {
         let sent: serde_json::Value = serde_json::from_str(&line).unwrap();
         let content = sent["message"]["content"].as_str().unwrap();
         assert!(content.starts_with("<cross-session-message from=\"ringer\""), "{content}");
-        assert!(content.contains("look &lt;here&gt;"), "{content}");
+        let text = content.split_once("\">\n").map(|(_, text)| text).unwrap();
+        assert!(
+            text.starts_with("unverified: look &lt;here&gt;\n\n<notification source=\"unver"),
+            "{content}"
+        );
         assert_eq!(push(&home, &endpoints, &agent).unwrap(), PushResult::Nothing, "once is enough");
     }
 

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 
 use ringer_core::agent::BlockedOn;
+use ringer_core::conversation::Injection;
+use ringer_core::message::SessionNonce;
 
 use super::input::HookInput;
 use super::prompt::PromptHooks;
@@ -86,8 +88,8 @@ pub(crate) enum PushMethod {
     WaitingHook,
     /// A line is written to the session's Unix socket. The client may drop it; its next prompts name the messages that arrived.
     SessionSocket {
-        /// Formats the line from the message ids and their text.
-        line: fn(ids: &str, text: &str) -> String,
+        /// Formats the line.
+        line: fn(injections: &[Injection], nonce: Option<&SessionNonce>) -> String,
     },
     /// A program of the client is run. Exit code 0 means that it took the message.
     Command {

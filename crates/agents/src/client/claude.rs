@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ringer_core::Kind;
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
-use ringer_core::conversation::escape_attribute;
+use ringer_core::conversation::{Injection, escape_attribute, render};
+use ringer_core::message::SessionNonce;
 use serde::Deserialize;
 use serde_json::json;
 
@@ -104,11 +105,21 @@ pub(super) const ADAPTER: Adapter = Adapter {
     },
 };
 
+/// The messages whose summaries are at the beginning of a line for the session. The session shows the beginning to its user.
+const MAX_SUMMARIES: usize = 5;
+
 /// A line of JSON, in the form that sessions use among each other. It contains the ids, because Claude Code drops a message that
 /// equals the last one from the same sender.
-fn inbox_line(ids: &str, text: &str) -> String {
-    let ids = escape_attribute(ids);
-    let content = format!("{FROM_RINGER}{ids}\">\n{text}\n</cross-session-message>");
+fn inbox_line(injections: &[Injection], nonce: Option<&SessionNonce>) -> String {
+    let mut ids: Vec<&str> = injections.iter().map(|injection| injection.id.as_str()).collect();
+    ids.dedup();
+    let ids = escape_attribute(&ids.join(" "));
+    let mut summary: Vec<String> = injections.iter().take(MAX_SUMMARIES).map(Injection::summary).collect();
+    if let Some(more @ 1..) = injections.len().checked_sub(MAX_SUMMARIES) {
+        summary.push(format!("and {more} more"));
+    }
+    let (summary, blocks) = (summary.join("\n"), render(injections, nonce));
+    let content = format!("{FROM_RINGER}{ids}\">\n{summary}\n\n{blocks}\n</cross-session-message>");
     let mut line = json!({ "type": "user", "message": { "role": "user", "content": content } }).to_string();
     line.push('\n');
     line

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use test_support::{Answer, Messages, Model, until_within};
 
-use crate::environment::{ClientEnvironment, DEADLINE};
+use crate::environment::{ClientEnvironment, DEADLINE, SENDER};
 use crate::scenarios::check_waking;
 use crate::terminal::Terminal;
 
@@ -67,8 +67,10 @@ fn a_permission_that_another_hook_gives_does_not_stay_open() {
 fn an_idle_session_is_woken_through_its_inbox() {
     let model = Model::new(&Messages);
     let environment = ClientEnvironment::for_claude(&model);
-    let _terminal = environment.start_in_terminal("claude", &["hello"]);
+    let terminal = environment.start_in_terminal("claude", &["hello"]);
     check_waking(&environment, &model, |sent| {
+        // The session shows the beginning of its prompt: who says what, before any tag.
+        terminal.until_drawn(&format!("agent:{SENDER}:"));
         let sent: Value = serde_json::from_str(sent).expect("JSON");
         let why = || environment.ringer(&["why", "--json", sent["id"].as_str().expect("an id")]);
         until_within(DEADLINE, "its prompt says that it arrived", || {
