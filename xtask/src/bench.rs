@@ -34,7 +34,7 @@ struct Bench {
 }
 
 /// How many dialogs are answered in each way. One takes a few seconds.
-const ANSWERS: u32 = 30;
+const ANSWERS: &str = "30";
 
 const BENCHES: &[Bench] = &[
     Bench { name: "scanner", run: scanner },
@@ -50,6 +50,7 @@ const BENCHES: &[Bench] = &[
     Bench { name: "run", run: |options, times| in_terminal("run", options, times) },
     Bench { name: "panes", run: |options, times| in_terminal("panes", options, times) },
     Bench { name: "answer", run: answer },
+    Bench { name: "turn", run: turn },
 ];
 
 pub(crate) fn run(arguments: &[String]) -> Result<(), Failure> {
@@ -93,7 +94,15 @@ fn in_terminal(name: &'static str, options: &Options, times: &mut StepTimes) -> 
 
 /// The time from an answer to the tool, and the cost of the hook that waits for the answer.
 fn answer(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
-    clients::bench_answers(options.missing, ANSWERS, options.idle, times)
+    let idle = options.idle.as_secs().to_string();
+    let settings = [("RINGER_ROUNDS", ANSWERS), ("RINGER_BENCH_IDLE", &idle)];
+    clients::bench("answer", "from_the_answer_to_the_tool", options.missing, &settings, times)
+}
+
+/// What the hooks add to a turn.
+fn turn(options: &Options, times: &mut StepTimes) -> Result<(), Failure> {
+    let settings = [("RINGER_ROUNDS", "5"), ("RINGER_TOOLS", "20"), ("RINGER_THINKING_MS", "1000")];
+    clients::bench("turn", "a_turn_of_tools_with_and_without_hooks", options.missing, &settings, times)
 }
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
 use crate::binary;
 use crate::failure::Failure;
@@ -80,12 +79,12 @@ pub(crate) fn test_in_ci(times: &mut StepTimes) -> Result<(), Failure> {
     })
 }
 
-/// Measures how long a real Claude Code takes from an answer to the tool, with the program as `cargo install` builds it.
-/// Fails if the client cannot be installed.
-pub(crate) fn bench_answers(
+/// Runs a benchmark with a real client, with the program as `cargo install` builds it. Fails if the client cannot be installed.
+pub(crate) fn bench(
+    name: &'static str,
+    test: &str,
     missing: Missing,
-    rounds: u32,
-    watched: Duration,
+    settings: &[(&str, &str)],
     times: &mut StepTimes,
 ) -> Result<(), Failure> {
     let folder = binary::artifacts()?.join("clients");
@@ -93,15 +92,10 @@ pub(crate) fn bench_answers(
         return Err(Failure::unavailable(format!("there is no Claude Code to measure: {why}")));
     }
     install(missing, &folder, times)?;
-    Step::cargo(
-        "answer",
-        &["test", "--release", "-p", "ringer", "--test", "clients", "from_the_answer_to_the_tool"],
-    )
-    .args(["--", "--ignored", "--nocapture"])
-    .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy())
-    .env("RINGER_ROUNDS", &rounds.to_string())
-    .env("RINGER_BENCH_IDLE", &watched.as_secs().to_string())
-    .run(times)
+    let step = Step::cargo(name, &["test", "--release", "-p", "ringer", "--test", "clients", test])
+        .args(["--", "--ignored", "--nocapture"])
+        .env("RINGER_CLIENTS", &programs(&folder).to_string_lossy());
+    settings.iter().fold(step, |step, (setting, value)| step.env(setting, value)).run(times)
 }
 
 fn run(cargo: Step, folder: &Path, arguments: &[String], times: &mut StepTimes) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use crate::claude_answers::until_asked;
 use crate::environment::{ClientEnvironment, DEADLINE};
 
 /// A number from the environment, which the benchmark sets.
-fn setting(name: &str, default: u32) -> u32 {
+pub(crate) fn setting(name: &str, default: u32) -> u32 {
     std::env::var(name).ok().and_then(|value| value.parse().ok()).unwrap_or(default)
 }
 
@@ -64,7 +64,7 @@ fn from_the_answer_to_the_tool() {
 }
 
 /// The nearest rank, in milliseconds.
-fn percentile(times: &mut [Duration], percent: usize) -> f64 {
+pub(crate) fn percentile(times: &mut [Duration], percent: usize) -> f64 {
     times.sort_unstable();
     let rank = (times.len() * percent).div_ceil(100);
     times[rank - 1].as_secs_f64() * 1e3

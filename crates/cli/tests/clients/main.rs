@@ -37,3 +37,4 @@ mod mcp_clients;
 mod mcp_list;
 mod opencode_run;
 mod opencode_serve;
+mod turn_times;

@@ -71,12 +71,14 @@ impl Away {
         self.records.remove(id);
     }
 
-    pub(crate) fn changed(&mut self, period: AwayPeriod) {
+    pub(crate) fn changed(&mut self, period: AwayPeriod, is_muted: impl Fn(&Record) -> bool) {
         let was_away = self.is_away();
         assert_eq!(was_away, period.until_ms.is_some(), "one goes and comes by turns");
         self.period = Some(period);
         if was_away {
-            let before = self.digest(period.since_ms).map(|record| record.id.clone()).collect();
+            // The same event may end a mute, after the digest.
+            let before = self.digest(period.since_ms).filter(|record| !is_muted(record));
+            let before = before.map(|record| record.id.clone()).collect();
             self.came_back = Some(Return { since_ms: period.since_ms, has_digest: false, before });
         }
     }

@@ -7,6 +7,7 @@
 #![expect(clippy::expect_used, reason = "a simulation that cannot go on has failed")]
 
 mod away;
+mod bursts;
 mod looking;
 mod picture;
 mod quiet;
@@ -29,6 +30,7 @@ use serde::de::DeserializeOwned;
 use test_support::Random;
 
 use away::Away;
+use bursts::Bursts;
 use looking::Looking;
 use picture::picture;
 use quiet::Quiet;
@@ -84,6 +86,7 @@ struct Simulation {
     looking: Looking,
     quiet: Quiet,
     away: Away,
+    bursts: Bursts,
     /// Every message, and whether its end was ever reported.
     ended: HashMap<MessageId, bool>,
     /// Where each message was sent from, while it may still be undecided.
@@ -135,6 +138,7 @@ impl Simulation {
             looking: Looking::default(),
             quiet: Quiet::default(),
             away: Away::default(),
+            bursts: Bursts::default(),
             ended: HashMap::new(),
             from: HashMap::new(),
             fenced: HashSet::new(),
@@ -167,6 +171,9 @@ impl Simulation {
             self.files.keep_programs_of(&self.engine.hook_revisions());
         }
         let place = self.random.pick(&self.places).clone();
+        if self.random.below(25) == 0 {
+            return self.burst(now, &place);
+        }
         let event = match self.random.below(20) {
             0..7 => self.message(&place),
             7..10 if !self.running.is_empty() => self.answer(),
@@ -240,6 +247,27 @@ impl Simulation {
         }))
     }
 
+    /// A program reports much at once.
+    fn burst(&mut self, mut now: Now, place: &Place) {
+        let kinds: Vec<Kind> = Kind::all().collect();
+        let kind = *self.random.pick(&kinds);
+        for _ in 0..self.random.below(60) {
+            let mut event = self.message(place);
+            if let Event::Message(incoming) = &mut event
+                && let Tag::Notice(own) = &mut incoming.message.draft.tag
+                && *own != Kind::Question
+                && kind != Kind::Question
+            {
+                *own = kind;
+            }
+            self.handle(now, &event);
+            if self.random.below(10) == 0 {
+                self.mono += Duration::from_millis(self.random.below(100));
+                now.mono = self.mono;
+            }
+        }
+    }
+
     fn answer(&mut self) -> Event {
         let index = usize::try_from(self.random.below(self.running.len() as u64)).expect("it fits");
         let ticket = self.running.swap_remove(index);
@@ -288,6 +316,7 @@ impl Simulation {
             engine.handle(now, known_surface(place));
         }
         self.looking.restart();
+        self.bursts.restart();
         engine.restore_state(now, self.quiet.states().chain(self.away.state()));
         self.rings.clear();
         self.badges.clear();
@@ -340,6 +369,9 @@ impl Simulation {
                     assert!(!is_fenced, "a cleared notification came back");
                     self.quiet.saved(&record, self.wall_ms);
                     self.away.saved(&record);
+                    if is_new && record.id != digest_id() {
+                        self.bursts.shown(&record, self.mono);
+                    }
                     assert_eq!(is_new, self.created.insert(record.id.clone()), "it is new once");
                     self.ended.insert(record.id, true);
                 }
@@ -381,7 +413,10 @@ impl Simulation {
                 }
                 Order::ApplySignal { .. } => self.signals_used += 1,
                 Order::SaveState(state) => match &*state.feature {
-                    "away" => self.away.changed(state.read().expect("a period")),
+                    "away" => {
+                        let is_muted = |record: &Record| self.quiet.is_muted(record, self.wall_ms);
+                        self.away.changed(state.read().expect("a period"), is_muted);
+                    }
                     "mute" => self.quiet.mute_changed(&state),
                     _ => {}
                 },
@@ -418,6 +453,8 @@ impl Simulation {
 
     /// All hooks answer, everything is drained: nothing is left undecided, and of every message something was said.
     fn finish(&mut self) {
+        // Bells wait a moment for the text that explains them.
+        self.mono += Duration::from_secs(1);
         for _ in 0..10_000 {
             let now = self.now();
             let event = if self.running.is_empty() { Event::Tick } else { self.answer() };
