@@ -1,5 +1,5 @@
 //! The least an MCP server can cost: it answers every request on a line with the same result, under the request's id. `cargo
-//! xtask bench mcp` starts it beside `ringer mcp`, and puts `ringer mcp-proxy` in front of it.
+//! xtask bench mcp` starts it beside `ringer mcp`, and puts `ringer mcp proxy` in front of it.
 
 use std::io::{BufRead, Write};
 

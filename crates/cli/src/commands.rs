@@ -21,6 +21,7 @@ mod mcp_channels;
 mod mute;
 mod notify;
 mod nuke;
+mod pane_list;
 mod panes;
 mod progress;
 mod questions;
@@ -30,7 +31,7 @@ mod setup;
 mod show;
 mod status;
 mod statusline;
-mod surfaces;
+
 mod term;
 mod trust;
 pub(crate) mod ui;
@@ -41,18 +42,20 @@ mod why;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
-use ringer_term::sanitise_text;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, Subcommand};
+use ringer_term::sanitise_line;
 
 use crate::context;
-use crate::failure::{Exit, Failure, Outcome};
+use crate::failure::{Failure, Outcome};
 use crate::output::{eprint_line, print_bytes};
 
 /// Notifications for coding agents
 ///
 /// Without a command, opens the inbox; in a pipe, prints what needs you.
 #[derive(Debug, Parser)]
-#[command(name = "ringer", version, arg_required_else_help = false, max_term_width = 100)]
+#[command(name = "ringer", version, max_term_width = 100)]
+#[command(override_help = help::FIRST_PAGE, disable_help_subcommand = true)]
 struct Ringer {
     #[command(subcommand)]
     command: Option<Command>,
@@ -63,11 +66,15 @@ enum Command {
     Notify(notify::Args),
     Listen(listen::Args),
     Ask(ask::Args),
+    #[command(hide = true)]
     Questions(questions::Args),
     Answer(answer::Args),
     #[command(alias = "ack", hide = true)]
     Acknowledge(answer::Args),
+    #[command(alias = "ls")]
     List(list::Args),
+    #[command(hide = true)]
+    Inbox,
     Read(mark::ReadArgs),
     Unread(mark::UnreadArgs),
     Clear(mark::ClearArgs),
@@ -91,18 +98,16 @@ enum Command {
     Open(panes::OpenArgs),
     Attach(panes::AttachArgs),
     Detach(panes::DetachArgs),
-    Send(panes::SendArgs),
-    Surfaces(surfaces::SurfacesArgs),
-    Workspaces(surfaces::WorkspacesArgs),
+    Panes(pane_list::Args),
+    Pane(panes::PaneArgs),
     #[command(hide = true)]
-    Panes(panes::Args),
+    PaneServer(panes::ServerArgs),
     #[command(hide = true)]
     LeadSession(run::LeadSessionArgs),
     Setup(setup::Args),
     Uninstall(uninstall::Args),
     Hook(hook::Args),
     Mcp(mcp::Args),
-    McpProxy(mcp::ProxyArgs),
     Lead(lead::Args),
     Relay(relay::Args),
     Statusline(statusline::Args),
@@ -114,6 +119,7 @@ enum Command {
     #[command(hide = true)]
     Complete(completions::CompleteArgs),
     Man(help::ManArgs),
+    Help(help::HelpArgs),
 }
 
 pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
@@ -125,9 +131,9 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
     let command = match parse_hot_command(&arguments) {
         Some(command) => Some(command),
-        None => match parse(arguments) {
+        None => match Ringer::try_parse_from(&arguments) {
             Ok(ringer) => ringer.command,
-            Err(error) => return print_clap_error(&error),
+            Err(error) => return print_clap_error(&error, &arguments),
         },
     };
     // An agent continues without its hook, and a shell without its completions.
@@ -137,7 +143,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         return exit_with(if is_silent { Ok(()) } else { Err(failure) });
     }
     let outcome = match command {
-        None => ui::run(),
+        None | Some(Command::Inbox) => ui::run(),
         Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),
@@ -174,12 +180,10 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Open(arguments)) => panes::open(&arguments),
         Some(Command::Attach(arguments)) => panes::attach(&arguments),
         Some(Command::Detach(arguments)) => panes::detach(&arguments),
-        Some(Command::Send(arguments)) => panes::send(&arguments),
-        Some(Command::Surfaces(arguments)) => surfaces::surfaces(&arguments),
-        Some(Command::Workspaces(arguments)) => surfaces::workspaces(&arguments),
-        Some(Command::Panes(arguments)) => panes::run(&arguments),
-        Some(Command::Mcp(arguments)) => mcp::run(&arguments),
-        Some(Command::McpProxy(arguments)) => match mcp::proxy(&arguments) {
+        Some(Command::Panes(arguments)) => pane_list::run(&arguments),
+        Some(Command::Pane(arguments)) => panes::pane(&arguments),
+        Some(Command::PaneServer(arguments)) => panes::run(&arguments),
+        Some(Command::Mcp(arguments)) => match mcp::run(&arguments) {
             Ok(code) => return code,
             Err(failure) => Err(failure),
         },
@@ -199,14 +203,9 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Completions(arguments)) => completions::run(&arguments, Ringer::command()),
         Some(Command::Complete(arguments)) => completions::complete(&arguments, Ringer::command()),
         Some(Command::Man(arguments)) => help::man(&arguments, Ringer::command()),
+        Some(Command::Help(arguments)) => help::help(&arguments, Ringer::command()),
     };
     exit_with(outcome)
-}
-
-fn parse(arguments: Vec<OsString>) -> Result<Ringer, clap::Error> {
-    let mut command = help::grouped(Ringer::command());
-    let matches = command.try_get_matches_from_mut(arguments)?;
-    Ringer::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// Parses the commands that agents run often without describing all the others, which would take as long as the rest of
@@ -246,15 +245,43 @@ fn exit_with(outcome: Outcome) -> ExitCode {
     }
 }
 
-/// Help and version exit with success; anything else is wrong usage.
-fn print_clap_error(error: &clap::Error) -> ExitCode {
-    // The colours are clap's; the arguments that it repeats may contain control characters.
-    let plain = error.render().to_string();
-    if sanitise_text(&plain) == plain {
-        // A failed write to standard error is ignored.
+/// Help and version exit with success; anything else is wrong usage, and reads like every other error.
+fn print_clap_error(error: &clap::Error, arguments: &[OsString]) -> ExitCode {
+    if !error.use_stderr() {
+        // A failed write to standard output is ignored, as by the other commands.
         let _ = error.print();
-    } else {
-        eprint_line(plain.trim_end());
+        return ExitCode::SUCCESS;
     }
-    if error.use_stderr() { ExitCode::from(Exit::Usage as u8) } else { ExitCode::SUCCESS }
+    exit_with(Err(usage_failure(error, arguments)))
+}
+
+/// Returns clap's error: its first paragraph, its tips, and the command that explains more.
+fn usage_failure(error: &clap::Error, arguments: &[OsString]) -> Failure {
+    let mut command = &Ringer::command();
+    let mut page = String::from("ringer help");
+    for word in arguments.iter().skip(1).map_while(|argument| argument.to_str()) {
+        let Some(subcommand) = command.find_subcommand(word) else { break };
+        command = subcommand;
+        page = format!("{page} {}", command.get_name());
+    }
+    let of_command = page.strip_prefix("ringer help ");
+    let names = || command.get_subcommands().map(clap::Command::get_name).collect::<Vec<_>>().join(", ");
+    match (error.kind(), error.get(ContextKind::InvalidSubcommand), of_command) {
+        (ErrorKind::InvalidSubcommand, Some(ContextValue::String(name)), None) => {
+            return help::unknown_command(name);
+        }
+        (ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand, _, Some(of_command)) => {
+            return Failure::usage(format!("`ringer {of_command}` needs one of: {}", names())).hint(page);
+        }
+        _ => {}
+    }
+    let plain = error.render().to_string();
+    let mut paragraphs =
+        plain.split("\n\n").map(|paragraph| paragraph.lines().map(str::trim).collect::<Vec<_>>().join(" "));
+    let what = paragraphs.next().unwrap_or_default();
+    let tips =
+        paragraphs.filter_map(|paragraph| Some(paragraph.strip_prefix("tip: ")?.replace(" tip: ", "; ")));
+    let hints: Vec<String> = tips.chain([page]).collect();
+    let what = what.strip_prefix("error: ").unwrap_or(&what);
+    Failure::usage(sanitise_line(what)).hint(sanitise_line(&hints.join("; ")))
 }

@@ -167,8 +167,8 @@ impl From<JournalError> for Failure {
             JournalError::Corrupt { .. } => failure(Exit::TryAgain)
                 .hint("ringer doctor --repair   # the hub does it when it starts")
                 .hint_if_sending("ringer doctor --repair   # then send it again: it was not stored"),
-            JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer questions --all"),
-            JournalError::Answered { .. } => failure(Exit::Data).hint("ringer questions"),
+            JournalError::NoQuestion(_) => failure(Exit::Data).hint("ringer list --open --all"),
+            JournalError::Answered { .. } => failure(Exit::Data).hint("ringer list --open"),
             _ => failure(Exit::InputOutput),
         }
     }

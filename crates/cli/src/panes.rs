@@ -29,8 +29,8 @@ const START_TIMEOUT: Duration = Duration::from_secs(10);
 /// a server or a keeper can report the reason.
 const HOME_TIMEOUT: Duration = Duration::from_secs(5);
 /// The arguments that make this program the server or the keeper.
-const SERVER: [&str; 2] = ["panes", "serve"];
-const KEEPER: [&str; 2] = ["panes", "keep"];
+const SERVER: [&str; 2] = ["pane-server", "serve"];
+const KEEPER: [&str; 2] = ["pane-server", "keep"];
 
 /// Starts the server for a client of panes.
 pub(crate) struct ThisProgram;
@@ -207,7 +207,7 @@ pub(crate) fn open_count() -> usize {
 fn failure(error: ClientError) -> Failure {
     match error {
         ClientError::NoServer => Failure::new(Exit::Unavailable, error.to_string()).hint("ringer open"),
-        ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer surfaces"),
+        ClientError::Refused(_) => Failure::new(Exit::Data, error.to_string()).hint("ringer panes"),
         ClientError::Busy(_) => Failure::new(Exit::TryAgain, error.to_string()),
         ClientError::TooLong(_) => Failure::new(Exit::Data, error.to_string()).hint("split -C 1M"),
         ClientError::OtherVersion { .. } => Failure::new(Exit::Unavailable, error.to_string())

@@ -42,7 +42,7 @@ pub use file::{
     Environment, MAX_FILE, REPOSITORY_FILE, load, load_repository, parse, parse_repository, user_path,
 };
 pub use notify::{Matcher, Notify, QuietHours, SoundSetting, TitleMark};
-pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS};
+pub use problem::{ConfigError, ConfigErrors, MAX_PROBLEMS, nearest};
 pub use reader::{Origin, Source};
 pub use relay_entry::{RelayEntry, RelayLink, RepositoryEntry, TeamLink};
 pub use rules::{Rules, TableRule, WebhookRule};

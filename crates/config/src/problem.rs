@@ -64,7 +64,7 @@ fn position(text: &str, offset: usize) -> (usize, usize) {
 }
 
 /// Returns the known word that was probably meant.
-pub(crate) fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
+pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     if word.len() > MAX_COMPARED {
         return None;
     }

@@ -19,7 +19,7 @@ const WARM_UPS: usize = 200;
 
 const INITIALIZE: &str = r#"{"id":1,"jsonrpc":"2.0","method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{},"clientInfo":{"name":"bench","version":"1"}}}"#;
 
-/// Measures the start of `ringer mcp`, and the overhead of `ringer mcp-proxy` for each tool call of another server.
+/// Measures the start of `ringer mcp`, and the overhead of `ringer mcp proxy` for each tool call of another server.
 pub(crate) fn run(_: &Options, times: &mut StepTimes) -> Result<(), Failure> {
     let ringer = binary::ringer(Profile::Dist, times)?;
     let (empty, server) = (baseline::build("empty", times)?, baseline::build("mcp_server", times)?);
@@ -71,9 +71,9 @@ fn calls(environment: &TestEnvironment, server: &Path) -> Result<(), Failure> {
     // Creates the journal and registers the agent's name.
     let sent = environment.ringer(["notify", "a message to the person"]).status();
     sent.map_err(|error| Failure::io("ringer notify", &error))?;
-    let mut proxy = environment.ringer(["mcp-proxy", "--", &*program]);
+    let mut proxy = environment.ringer(["mcp", "proxy", "--", &*program]);
     proxy.env("RINGER_AGENT", "worker");
-    let names = ["`ringer mcp-proxy -- SERVER`", "SERVER"];
+    let names = ["`ringer mcp proxy -- SERVER`", "SERVER"];
     let mut servers = [Server::start(proxy)?, Server::start(Command::new(server))?];
     let mut taken = [const { Vec::new() }; 2];
     for round in 0..WARM_UPS + CALLS {

@@ -127,7 +127,7 @@ impl Multiplexer {
     /// The process of the server.
     pub(crate) fn server(&self) -> u32 {
         match self.kind {
-            Kind::Ringer => self.one(&["panes", "serve"]),
+            Kind::Ringer => self.one(&["pane-server", "serve"]),
             Kind::Tmux => {
                 let output = self.command(&["display-message", "-p", "#{pid}"]).output().expect("tmux");
                 String::from_utf8_lossy(&output.stdout).trim().parse().expect("the process of tmux's server")
@@ -137,7 +137,7 @@ impl Multiplexer {
 
     /// The process that holds the programs, if it is not the server.
     pub(crate) fn keeper(&self) -> Option<u32> {
-        (self.kind == Kind::Ringer).then(|| self.one(&["panes", "keep"]))
+        (self.kind == Kind::Ringer).then(|| self.one(&["pane-server", "keep"]))
     }
 
     fn one(&self, arguments: &[&str]) -> u32 {

@@ -194,7 +194,7 @@ pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
         }
         PromptKind::Notification => {
             return Err(Failure::new(Exit::Data, format!("{} is no question of `ask`", named.id()))
-                .hint("ringer questions"));
+                .hint("ringer list --open"));
         }
     };
     let claim = context::claim_of_program(None);

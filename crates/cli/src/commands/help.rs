@@ -1,46 +1,65 @@
-//! `ringer man`, and the text of `ringer help`: the commands in groups, and the exit codes.
+//! `ringer help` and `ringer man`.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
-use clap::builder::StyledStr;
 use clap_mangen::{Man, generate_to};
+use ringer_config::nearest;
 use ringer_term::sanitise_line;
 
 use crate::failure::{Exit, Failure, Outcome};
-use crate::output::{eprint_line, print_bytes};
+use crate::output::{eprint_line, print_bytes, print_text};
 
-/// Every visible command, under its heading in `ringer help`. A test checks that each is in exactly one group.
+/// The first page of help: what people need.
+pub(super) const FIRST_PAGE: &str = "\
+Ringer shows which of your coding agents need you, and takes your answer.
+
+  ringer                       open the inbox
+  ringer list                  what needs you, and what happened (--open, --search WORDS)
+  ringer answer [WHO] ANSWER   allow, deny, or reply
+  ringer jump [WHO]            go to the pane that needs you
+  ringer why [WHO]             why you were notified, or not
+  ringer read|snooze|mute|dnd  quieten one, or everything
+
+  ringer notify TEXT           send a notification        ringer run -- CMD    watch any command
+  ringer ask QUESTION          ask and wait for an answer ringer open -- CMD   run it in a pane
+
+  ringer setup                 connect your agents, tmux, desktop and shell
+  ringer status | doctor       what is running; what is broken and how to fix it
+  ringer relay                 other machines
+
+ringer help --all lists every command; ringer help COMMAND explains one, with examples.
+";
+
+/// The commands under their headings in `ringer help --all`. A test checks that each visible command is in exactly one group.
 const GROUPS: [(&str, &[&str]); 6] = [
     (
         "Inbox",
         &[
-            "list", "why", "read", "unread", "clear", "snooze", "mute", "dnd", "digest", "undo", "answer",
-            "jump",
+            "list", "answer", "jump", "why", "read", "unread", "clear", "snooze", "mute", "dnd", "digest",
+            "undo",
         ],
     ),
     ("Send", &["notify", "ask", "progress"]),
-    ("Agents", &["run", "setup", "uninstall", "status", "show", "listen", "questions", "lead"]),
-    ("Panes", &["open", "attach", "detach", "send", "surfaces", "workspaces"]),
-    ("Setup", &["doctor", "relay", "config", "trust", "completions", "man", "help"]),
-    (
-        "Plumbing",
-        &[
-            "hook",
-            "mcp",
-            "mcp-proxy",
-            "hub",
-            "term",
-            "toast",
-            "observe",
-            "log",
-            "watch",
-            "statusline",
-            "nuke",
-        ],
-    ),
+    ("Agents", &["run", "status", "show", "listen", "lead"]),
+    ("Panes", &["open", "attach", "detach", "panes", "pane"]),
+    ("Setup", &["setup", "doctor", "relay", "config", "trust", "uninstall", "completions", "man", "help"]),
+    (PLUMBING, &["mcp", "hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),
 ];
+
+/// The heading of the commands that other programs run.
+const PLUMBING: &str = "Plumbing";
+
+/// What people type for a command of another name, or know from elsewhere.
+const OTHER_NAMES: [&str; 4] = ["ls", "inbox", "questions", "acknowledge"];
+
+/// Returns the command that was probably meant, but none that other programs run.
+pub(super) fn nearest_command(word: &str) -> Option<&'static str> {
+    let groups = GROUPS.iter().filter(|(heading, _)| *heading != PLUMBING);
+    let names: Vec<&str> = groups.flat_map(|(_, names)| names.iter().copied()).chain(OTHER_NAMES).collect();
+    nearest(word, &names)
+}
 
 /// The exit codes of all commands; keep in step with [`crate::failure::Exit`].
 const EXIT_CODES: &str = "   0  success
@@ -58,37 +77,62 @@ const EXIT_CODES: &str = "   0  success
  126  run, open: the command cannot be executed
  127  run, open: no such command; any other code of run is that of the command";
 
-/// Adds help that lists the commands in groups. clap supports only one heading for all commands, so the list is part of the
-/// template.
-pub(super) fn grouped(command: Command) -> Command {
-    let header = *command.get_styles().get_header();
-    let literal = *command.get_styles().get_literal();
+/// Explain a command, with examples
+///
+/// Examples:
+///   ringer help
+///   ringer help notify
+///   ringer help mcp proxy
+///   ringer help --all     # every command, and the exit codes
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct HelpArgs {
+    /// List every command, and the exit codes
+    #[arg(long)]
+    all: bool,
+    /// The command, as in `ringer help notify`
+    #[arg(value_name = "COMMAND", conflicts_with = "all")]
+    command: Vec<String>,
+}
+
+/// Prints the first page, all commands, or the page of one, from the whole command line.
+pub(crate) fn help(arguments: &HelpArgs, mut command: Command) -> Outcome {
+    command.build();
+    if arguments.all {
+        return print_text(&all_commands(&command));
+    }
+    let Some((last, parents)) = arguments.command.split_last() else {
+        return print_text(FIRST_PAGE);
+    };
+    let mut found = &mut command;
+    for name in parents.iter().chain([last]) {
+        let is_known = found.find_subcommand(name).is_some();
+        found = match found.find_subcommand_mut(name) {
+            Some(subcommand) if is_known => subcommand,
+            _ => return Err(unknown_command(name)),
+        };
+    }
+    print_bytes(found.render_long_help().to_string().as_bytes())
+}
+
+/// The error for a command that does not exist.
+pub(super) fn unknown_command(name: &str) -> Failure {
+    let nearest = nearest_command(name).map(|nearest| format!("did you mean `ringer {nearest}`? "));
+    let hint = format!("{}ringer help lists what there is", nearest.unwrap_or_default());
+    Failure::usage(format!("there is no command {:?}", sanitise_line(name))).hint(hint)
+}
+
+fn all_commands(command: &Command) -> String {
     let mut list = String::new();
     for (heading, names) in GROUPS {
-        let _ = writeln!(list, "{header}{heading}:{header:#}");
+        let _ = writeln!(list, "{heading}:");
         for name in names {
-            let about = match command.find_subcommand(name).and_then(Command::get_about) {
-                Some(about) => about.to_string(),
-                // clap adds this command when it parses.
-                None => "Print this help, or the help of a command".to_owned(),
-            };
-            let _ = writeln!(list, "  {literal}{name:<11}{literal:#}  {about}");
+            let about = command.find_subcommand(name).and_then(Command::get_about);
+            let _ = writeln!(list, "  {name:<11}  {}", about.map(ToString::to_string).unwrap_or_default());
         }
         list.push('\n');
     }
-    let template = |end: &str| {
-        StyledStr::from(format!(
-            "{{about-with-newline}}\n{{usage-heading}} {{usage}}\n\n{list}{header}Options:{header:#}\n{{options}}{end}"
-        ))
-    };
-    command
-        .help_template(template("{after-help}"))
-        .after_help(StyledStr::from(format!(
-            "Run {literal}ringer help COMMAND{literal:#} for the options of a command, with examples."
-        )))
-        .after_long_help(StyledStr::from(format!(
-            "{header}Exit codes:{header:#}\n{EXIT_CODES}\n\nRun {literal}ringer help COMMAND{literal:#} for the options of a command, with examples."
-        )))
+    format!("{list}Exit codes:\n{EXIT_CODES}\n\nringer help COMMAND explains one, with examples.\n")
 }
 
 /// Generate man pages
@@ -146,5 +190,26 @@ mod tests {
         let mut visible: Vec<&str> = visible.map(Command::get_name).collect();
         visible.sort_unstable();
         assert_eq!(listed, visible);
+    }
+
+    #[test]
+    fn the_first_page_names_commands_that_people_type() {
+        let mut command = Ringer::command();
+        command.build();
+        let named = FIRST_PAGE.split("ringer ").skip(1).filter_map(|rest| rest.split([' ', '\n']).next());
+        let names: Vec<&str> =
+            named.flat_map(|names| names.split('|')).filter(|name| !name.is_empty()).collect();
+        assert!(names.len() > 10, "{names:?}");
+        for name in names {
+            assert!(command.find_subcommand(name).is_some_and(|found| !found.is_hide_set()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_is_suggested_is_never_plumbing() {
+        assert_eq!(nearest_command("anwser"), Some("answer"));
+        assert_eq!(nearest_command("lits"), Some("list"));
+        assert_eq!(nearest_command("hokk"), None);
+        assert_eq!(nearest_command("lead-sesion"), None);
     }
 }

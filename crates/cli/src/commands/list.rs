@@ -7,6 +7,7 @@ use ringer_journal::{Filter, HubStore, IdSource};
 use serde_json::{Value, json};
 
 use super::log::text_line;
+use super::questions;
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Hub;
@@ -20,7 +21,9 @@ use crate::time_arguments::parse_since;
 /// Examples:
 ///   ringer list
 ///   ringer list --unread --json | jq -r '.[].body'
-///   ringer list --all     # every message, including those never shown
+///   ringer list --open              # questions that wait for an answer, oldest first
+///   ringer list --search 'api build'
+///   ringer list --all               # every message, including those never shown
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
@@ -31,6 +34,12 @@ pub(crate) struct Args {
     /// Show every message, including those replaced before they were shown
     #[arg(long, conflicts_with = "unread")]
     all: bool,
+    /// Show open questions, oldest first; with --all closed ones, too
+    #[arg(long, conflicts_with_all = ["unread", "search"])]
+    open: bool,
+    /// Show only notifications that contain all these words
+    #[arg(long, value_name = "WORDS", conflicts_with = "all")]
+    search: Option<String>,
     /// Show only this repository
     #[arg(long)]
     here: bool,
@@ -46,11 +55,17 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(arguments: &Args) -> Outcome {
+    if arguments.open {
+        return questions::run(&questions::Args::new(arguments.all, arguments.here, arguments.json));
+    }
     let scope = arguments.here.then(|| context::scope(context::repository().as_ref()));
     if arguments.all {
         return every_message(arguments, scope);
     }
-    let rows = listed(arguments.unread, scope.as_ref(), arguments.limit)?;
+    let rows = match &arguments.search {
+        Some(words) => found(words, listed(arguments.unread, scope.as_ref(), usize::MAX)?, arguments.limit),
+        None => listed(arguments.unread, scope.as_ref(), arguments.limit)?,
+    };
     // The table consists of safe texts, and may have colours.
     if arguments.json {
         print_json(&rows)
@@ -63,6 +78,19 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
 pub(crate) fn overview(unread: bool, here: bool, limit: usize, style: Style) -> Result<String, Failure> {
     let scope = here.then(|| context::scope(context::repository().as_ref()));
     Ok(format_text(&listed(unread, scope.as_ref(), limit)?, unread, style))
+}
+
+/// Returns the first rows that contain all words, in any letter case.
+fn found(words: &str, rows: Value, limit: usize) -> Value {
+    let words: Vec<String> = words.split_whitespace().map(str::to_lowercase).collect();
+    let Value::Array(rows) = rows else { return rows };
+    let has_words = |row: &Value| {
+        let texts =
+            ["title", "subtitle", "body", "from", "label"].map(|name| row[name].as_str().unwrap_or_default());
+        let text = texts.join("\n").to_lowercase();
+        words.iter().all(|word| text.contains(word))
+    };
+    rows.into_iter().filter(has_words).take(limit).collect()
 }
 
 fn listed(unread: bool, scope: Option<&Scope>, limit: usize) -> Result<Value, Failure> {

@@ -1,4 +1,4 @@
-//! `ringer mcp` and `ringer mcp-proxy`.
+//! `ringer mcp` and `ringer mcp proxy`.
 
 use std::io;
 use std::process::{self, ExitCode, Stdio};
@@ -35,6 +35,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Proxy(ProxyArgs),
     /// Show the MCP servers that push messages to agents, and who wants to write
     Status {
         /// Print one JSON object
@@ -55,13 +56,15 @@ enum Command {
     },
 }
 
-pub(super) fn run(arguments: &Args) -> Outcome {
+pub(super) fn run(arguments: &Args) -> Result<ExitCode, Failure> {
     match &arguments.command {
         None => serve(),
+        Some(Command::Proxy(arguments)) => return proxy(arguments),
         Some(Command::Status { json }) => mcp_channels::show_status(*json),
         Some(Command::Pair { code }) => mcp_channels::pair(code),
         Some(Command::Unpair { channel, sender }) => mcp_channels::unpair(channel, sender),
-    }
+    }?;
+    Ok(ExitCode::SUCCESS)
 }
 
 fn serve() -> Outcome {
@@ -85,16 +88,16 @@ fn serve() -> Outcome {
 /// this worktree.
 ///
 /// Examples:
-///   ringer mcp-proxy -- npx -y @modelcontextprotocol/server-filesystem .
-///   ringer mcp-proxy -- python3 server.py
+///   ringer mcp proxy -- npx -y @modelcontextprotocol/server-filesystem .
+///   ringer mcp proxy -- python3 server.py
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct ProxyArgs {
+struct ProxyArgs {
     #[command(flatten)]
     command: CommandWords,
 }
 
-pub(super) fn proxy(arguments: &ProxyArgs) -> Result<ExitCode, Failure> {
+fn proxy(arguments: &ProxyArgs) -> Result<ExitCode, Failure> {
     let (program, rest) = arguments.command.split()?;
     let inbox = AgentInbox::new(context::home()?, monotonic, Box::new(context::agent_of_client));
     let mut server = process::Command::new(program);

@@ -1,4 +1,4 @@
-//! `ringer open`, `attach`, `detach` and `send`, and `ringer panes`, which runs the processes behind panes.
+//! `ringer open`, `attach`, `detach` and `pane`, and `ringer pane-server`, which runs the processes behind panes.
 
 use std::ffi::OsString;
 use std::fs;
@@ -18,27 +18,27 @@ use crate::{context, guard, hub_client, panes};
 
 /// Run the server or the keeper of panes
 #[derive(Debug, clap::Args)]
-pub(crate) struct Args {
+pub(crate) struct ServerArgs {
     #[command(subcommand)]
-    command: Command,
+    command: ServerCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum ServerCommand {
     /// Show panes to windows
     Serve,
     /// Hold the programs in panes
     Keep,
 }
 
-pub(super) fn run(arguments: &Args) -> Outcome {
+pub(super) fn run(arguments: &ServerArgs) -> Outcome {
     ringer_ipc::detach().map_err(|error| Failure::new(Exit::Unavailable, "cannot detach").because(error))?;
     hub_client::start_by_another_process();
     // Each pane and each window takes file descriptors.
     raise_open_files();
     let outcome = match arguments.command {
-        Command::Serve => serve(),
-        Command::Keep => keep(),
+        ServerCommand::Serve => serve(),
+        ServerCommand::Keep => keep(),
     };
     outcome.inspect_err(|failure| tell_failed(&failure.to_string()))
 }
@@ -184,7 +184,7 @@ pub(super) fn attach(_: &AttachArgs) -> Outcome {
     }
     if !panes::has_terminal() {
         return Err(Failure::new(Exit::Unavailable, "panes need a terminal for input and output")
-            .hint("ringer surfaces"));
+            .hint("ringer panes"));
     }
     guard::only_a_person_quietly("attach to panes")?;
     show()
@@ -202,19 +202,41 @@ pub(super) fn detach(_: &DetachArgs) -> Outcome {
     panes::request_running(&Request::Detach).map(drop)
 }
 
+/// Type into a pane
+///
+/// Examples:
+///   ringer pane send tests 'cargo test'
+#[derive(Debug, clap::Args)]
+#[command(verbatim_doc_comment)]
+pub(crate) struct PaneArgs {
+    #[command(subcommand)]
+    command: PaneCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum PaneCommand {
+    Send(SendArgs),
+}
+
+pub(super) fn pane(arguments: &PaneArgs) -> Outcome {
+    match &arguments.command {
+        PaneCommand::Send(arguments) => send(arguments),
+    }
+}
+
 /// Type a text into a pane
 ///
 /// The text is typed as it is, with Enter at its end unless --no-enter is given. Agents may
 /// not do this: they could answer for you.
 ///
 /// Examples:
-///   ringer send tests 'cargo test'
-///   ringer send pane:4f0k2m1c --no-enter q
-///   echo 'fix the build' | ringer send claude -
+///   ringer pane send tests 'cargo test'
+///   ringer pane send pane:4f0k2m1c --no-enter q
+///   echo 'fix the build' | ringer pane send claude -
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct SendArgs {
-    /// The pane: its id or its name, as in `ringer surfaces`
+struct SendArgs {
+    /// The pane: its id or its name, as in `ringer panes`
     surface: String,
     /// What to type; `-` for standard input
     text: String,
@@ -223,7 +245,7 @@ pub(crate) struct SendArgs {
     no_enter: bool,
 }
 
-pub(super) fn send(arguments: &SendArgs) -> Outcome {
+fn send(arguments: &SendArgs) -> Outcome {
     let scope = context::scope(context::repository().as_ref());
     guard::only_a_person(&mut context::journal_to_read()?, &scope, "type into a pane")?;
     let mut text = arguments.text.clone();

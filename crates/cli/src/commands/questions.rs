@@ -1,4 +1,4 @@
-//! `ringer questions`.
+//! `ringer list --open`, also called `ringer questions`.
 
 use std::collections::HashMap;
 
@@ -21,8 +21,8 @@ use crate::table::{ANSWERED, Row, Style, format_rows};
 /// Also those of agents on other machines, while they are open.
 ///
 /// Examples:
-///   ringer questions
-///   ringer questions --here --json | jq -r '.[].question_id'
+///   ringer list --open
+///   ringer list --open --here --json | jq -r '.[].question_id'
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
@@ -39,6 +39,12 @@ pub(crate) struct Args {
     /// Print one JSON array
     #[arg(long)]
     json: bool,
+}
+
+impl Args {
+    pub(super) fn new(all: bool, here: bool, json: bool) -> Self {
+        Self { all, here, everywhere: false, json }
+    }
 }
 
 #[derive(Serialize)]

@@ -183,7 +183,7 @@ fn an_unknown_id_is_65_and_says_where_to_look() {
     let environment = TestEnvironment::new();
     ask(&environment, &["Deploy now?"]);
     let (_, err) = check(&mut environment.ringer(&["acknowledge", "q-1-000000", "yes"]), 65);
-    assert!(err.contains("unknown question q-1-000000") && err.contains("hint: ringer questions"), "{err}");
+    assert!(err.contains("unknown question q-1-000000") && err.contains("hint: ringer list --open"), "{err}");
 }
 
 #[test]

@@ -114,7 +114,7 @@ const FINDERS: &[Finder] = &[
         path: "place/state/ui.sock",
         kind: Kind::Socket,
         ask: |environment, path| {
-            let mut command = environment.ringer(&["send", "1", "text"]);
+            let mut command = environment.ringer(&["pane", "send", "1", "text"]);
             command.env("RINGER_HOME", path.parent().expect("a directory"));
             command
         },

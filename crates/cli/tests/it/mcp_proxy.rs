@@ -1,4 +1,4 @@
-//! `ringer mcp-proxy` between a client and a real server, which runs as a process of its own.
+//! `ringer mcp proxy` between a client and a real server, which runs as a process of its own.
 
 use std::io::Read;
 use std::ops::{Deref, DerefMut};
@@ -46,7 +46,7 @@ struct Client(StdioClient);
 
 impl Client {
     fn start(environment: &TestEnvironment) -> Self {
-        let arguments = ["mcp-proxy", "--", "/usr/bin/python3", "-c", SERVER];
+        let arguments = ["mcp", "proxy", "--", "/usr/bin/python3", "-c", SERVER];
         Self(StdioClient::start(environment, &arguments, &[("RINGER_AGENT", "worker")]))
     }
 
@@ -181,7 +181,7 @@ fn the_end_of_the_server_is_the_end_of_the_proxy() {
     client.call(1, "it runs");
     client.signal(Signal::TERM);
     assert_eq!(client.end(), Some(7));
-    check(&mut environment.ringer(&["mcp-proxy", "--", "/no/such/server"]), 127);
+    check(&mut environment.ringer(&["mcp", "proxy", "--", "/no/such/server"]), 127);
 }
 
 #[test]

@@ -54,7 +54,7 @@ fn server_row(
             };
         }
         Err(error) => {
-            let fix = "end its process `ringer panes serve` (programs go on), then: ringer attach";
+            let fix = "end its process `ringer pane-server serve` (programs go on), then: ringer attach";
             return Row::broken(PART, error.to_string()).fix(fix);
         }
     };
@@ -74,7 +74,7 @@ fn server_row(
         }
         ServerAge::Same if !has_keeper => {
             let what = "their keeper has ended, so their programs end when the server does";
-            Row::warn(PART, what).fix("ringer surfaces   # open them again when it suits you")
+            Row::warn(PART, what).fix("ringer panes   # open them again when it suits you")
         }
         ServerAge::Same => {
             let panes = panes.map_or_else(|| "open".to_owned(), |panes| count(panes, "pane"));
@@ -114,7 +114,7 @@ mod tests {
           ✓ panes         1 pane; server and keeper run, version 0.0.7
           ✓ panes         none are open; their server runs, version 0.0.7
           ! panes         their keeper has ended, so their programs end when the server does
-                          fix: ringer surfaces   # open them again when it suits you
+                          fix: ringer panes   # open them again when it suits you
           ! panes         their server is version 0.0.7, older than this program, [version]
                           fix: ringer attach   # takes over; programs go on
           ! panes         their server is version 0.0.7, newer than this program, [version]
@@ -123,7 +123,7 @@ mod tests {
                           fix: ringer attach   # starts one
           ✓ panes         3 panes saved; ringer attach brings them back
           ✗ panes         the server of panes does not answer: timed out
-                          fix: end its process `ringer panes serve` (programs go on), then: ringer attach
+                          fix: end its process `ringer pane-server serve` (programs go on), then: ringer attach
         ");
         assert!(server_row(Err(ClientError::NoServer), false, || Ok(0)).is_unused);
         let damaged =

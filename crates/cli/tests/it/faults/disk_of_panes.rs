@@ -51,7 +51,7 @@ impl<'a> Speaker<'a> {
 
     #[track_caller]
     fn say(&self, text: &str) {
-        self.run(&["send", "speaker", text]);
+        self.run(&["pane", "send", "speaker", text]);
     }
 
     #[track_caller]
@@ -136,9 +136,9 @@ fn panes_can_be_reached_in_a_home_that_became_read_only() {
     speaker.run(&["open", "-d", "--name", "agent", "--", "sh", "-c", &format!("{BECOME_AGENT}; {send}")]);
     until("the agent is known", || !json(&speaker.run(&["status", "--json"]))["agents"][0].is_null());
     speaker.mounts.sh(READ_ONLY);
-    assert!(speaker.run(&["surfaces"]).contains("speaker"));
-    assert!(speaker.run(&["workspaces"]).contains("before"));
-    speaker.run(&["send", "agent", "of an agent"]);
+    assert!(speaker.run(&["panes"]).contains("speaker"));
+    assert!(speaker.run(&["panes", "--workspaces"]).contains("before"));
+    speaker.run(&["pane", "send", "agent", "of an agent"]);
     let exit = || fs::read_to_string(hub.base.repository().join("exit")).unwrap_or_default();
     until("the agent is refused", || exit() == "77\n");
     speaker.say("read-only");

@@ -103,7 +103,7 @@ fn a_question_is_answered_by_its_short_id() {
     environment.run(&["answer", &short, "SQLite"]);
     assert_eq!(environment.json(&["questions", "--all", "--json"])[0]["answer"], "SQLite");
     let complaint = environment.fails(&["answer", &short, "Postgres"], 65);
-    assert!(complaint.contains("ringer questions"), "{complaint}");
+    assert!(complaint.contains("ringer list --open"), "{complaint}");
 }
 
 #[test]

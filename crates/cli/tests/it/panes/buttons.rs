@@ -146,7 +146,9 @@ fn a_question_of_a_server_that_is_killed_is_closed_by_the_next_one() {
     session.run(&["ask", "Deploy now?"]);
     let before = session.server();
     kill(before);
-    until("another server", || session.with_words(&["panes", "serve"]).iter().any(|pid| *pid != before));
+    until("another server", || {
+        session.with_words(&["pane-server", "serve"]).iter().any(|pid| *pid != before)
+    });
     until("one is open", || open_count(&session) == 1);
     let closed: Vec<Value> =
         questions(&session).into_iter().filter(|own| !own["answered"].is_null()).collect();

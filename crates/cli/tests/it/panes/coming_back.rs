@@ -131,7 +131,7 @@ fn each_session_that_cannot_be_used_is_kept_and_all_windows_are_told() {
             until("the window has left", || !runs(window.pid()));
         }
         kill(session.server());
-        until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+        until("the server has gone", || session.with_words(&["pane-server", "serve"]).is_empty());
         fs::write(&file, saved).expect("a file");
         windows = (0..2).map(|_| session.window(&["attach"], 24, 100)).collect();
         for window in &windows {

@@ -29,16 +29,16 @@ fn panes_are_listed_and_typed_into_from_outside() {
     for field in ["title", "agent", "state", "focused"] {
         assert!(listed.get(field).is_some(), "{field}: {listed}");
     }
-    session.run(&["send", "tests", "hello there"]);
+    session.run(&["pane", "send", "tests", "hello there"]);
     assert_eq!(session.line_of("got"), "got hello there");
 
     session.run(&["open", "-d", "--name", "other", "--workspace", "api", "--", "cat"]);
-    let workspaces = session.run(&["workspaces"]);
+    let workspaces = session.run(&["panes", "--workspaces"]);
     assert!(workspaces.contains("repository") && workspaces.contains("api"), "{workspaces}");
-    let table = session.run(&["surfaces"]);
+    let table = session.run(&["panes"]);
     assert!(table.contains("tests") && table.contains("other"), "{table}");
-    let missing = session.hub.fails(&["send", "nothing", "x"], 65);
-    assert!(missing.contains("no pane is called") && missing.contains("hint: ringer surfaces"), "{missing}");
+    let missing = session.hub.fails(&["pane", "send", "nothing", "x"], 65);
+    assert!(missing.contains("no pane is called") && missing.contains("hint: ringer panes"), "{missing}");
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn panes_are_shown_in_a_terminal_that_was_started_in_a_pane() {
 #[test]
 fn commands_for_running_panes_start_none() {
     let session = Session::new();
-    for arguments in [&["detach"][..], &["send", "x", "y"]] {
+    for arguments in [&["detach"][..], &["pane", "send", "x", "y"]] {
         let failed = session.hub.fails(arguments, 69);
         assert!(failed.contains("no panes are open") && failed.contains("hint: ringer open"), "{failed}");
     }
@@ -191,7 +191,7 @@ fn a_command_in_a_pane_takes_the_keys_only_from_the_person_who_typed_it() {
     let session = Session::new();
     let mut window = session.attach();
     session.run(&["open", "-d", "--workspace", "back", "--name", "script", "--", "sh"]);
-    session.run(&["send", "script", "\"$RINGER\" open --name helper -- sleep 1000; echo > opened"]);
+    session.run(&["pane", "send", "script", "\"$RINGER\" open --name helper -- sleep 1000; echo > opened"]);
     session.line_of("opened");
     until("the hub knows it", || session.surfaces().iter().any(|surface| surface["name"] == "helper"));
     assert_eq!(session.surface("helper")["workspace"], "back");
@@ -254,15 +254,16 @@ fn panes_are_listed_in_the_order_of_the_sidebar() {
         let workspace = ["zoo", "api", "mid"][number / 2];
         session.run(&["open", "-d", "--name", name, "--workspace", workspace, "--", "cat"]);
     }
-    let names_in = |command: &str| -> Vec<String> {
-        let listed: Vec<Value> = serde_json::from_str(&session.run(&[command, "--json"])).unwrap();
+    let names_in = |command: &[&str]| -> Vec<String> {
+        let listed: Vec<Value> =
+            serde_json::from_str(&session.run(&[command, &["--json"]].concat())).unwrap();
         listed.iter().filter_map(|row| row["name"].as_str()).map(str::to_owned).collect()
     };
-    assert_eq!(names_in("surfaces"), names);
+    assert_eq!(names_in(&["panes"]), names);
     // The hub knows all of them by then.
     until("the hub knows them", || names.iter().all(|name| session.surface(name)["tty"].is_string()));
-    assert_eq!(names_in("surfaces"), names);
-    assert_eq!(names_in("workspaces"), ["zoo", "api", "mid"]);
+    assert_eq!(names_in(&["panes"]), names);
+    assert_eq!(names_in(&["panes", "--workspaces"]), ["zoo", "api", "mid"]);
 }
 
 #[test]

@@ -177,7 +177,7 @@ fn a_command_that_cannot_be_started_is_told_in_its_pane() {
     until("the session is saved", || saved().contains("no-such-program"));
     session.open("job", "echo there-$((40+2)); exec sleep 1000");
     window.until("there-42");
-    let listed = session.run(&["surfaces", "--json"]);
+    let listed = session.run(&["panes", "--json"]);
     assert!(!listed.contains("there is no pane"), "{listed}");
 }
 
@@ -244,7 +244,7 @@ fn twenty_panes_in_four_workspaces() {
     }
     session.line_count("names", 20);
     for number in 0..20 {
-        session.run(&["send", &format!("p{number}"), &format!("w-{number}")]);
+        session.run(&["pane", "send", &format!("p{number}"), &format!("w-{number}")]);
     }
     // Workspace 1 is the first shell's.
     for (key, number) in [("2", 0), ("3", 1), ("4", 2), ("5", 3)] {

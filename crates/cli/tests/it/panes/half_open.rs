@@ -29,7 +29,7 @@ fn a_crowd_that_says_nothing_locks_no_client_out() {
     // The beginning of a frame is no frame.
     let crowd: Vec<UnixStream> =
         (0..200).map(|number| half_open(&session, if number % 2 == 0 { b"" } else { b"\x01\x40" })).collect();
-    session.run(&["send", "program", "it is heard among them"]);
+    session.run(&["pane", "send", "program", "it is heard among them"]);
     // Those that are left are closed, although nobody else wants their places.
     crowd.iter().for_each(wait_for_end);
 }

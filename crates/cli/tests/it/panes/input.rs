@@ -40,7 +40,7 @@ fn a_text_is_typed_whole_or_not_at_all() {
     let send = |length: usize, exit: i32| {
         let text = session.file("text");
         fs::write(&text, vec![b'a'; length]).expect("a file");
-        let mut command = session.hub.ringer(&["send", "--no-enter", "deaf", "-"]);
+        let mut command = session.hub.ringer(&["pane", "send", "--no-enter", "deaf", "-"]);
         command.envs(session.variables()).stdin(File::open(text).expect("a file"));
         check(&mut command, exit).1
     };

@@ -49,7 +49,7 @@ fn a_server_that_is_killed_takes_nothing_with_it() {
     let (mut window, shell) = busy(&session);
     let before = session.server();
     kill(before);
-    until("another server", || session.with_words(&["panes", "serve"]).len() == 1);
+    until("another server", || session.with_words(&["pane-server", "serve"]).len() == 1);
     check_all_is_back(&mut window, shell);
     assert_ne!(session.server(), before);
 }
@@ -74,7 +74,7 @@ fn a_hub_that_is_killed_comes_back_and_so_do_the_rings() {
     assert_eq!(session.hub.bodies(&["--unread"]), ["it is green"]);
     // What is said while there is no hub is not lost.
     kill(session.hub.hub());
-    session.run(&["send", "bell", "go on"]);
+    session.run(&["pane", "send", "bell", "go on"]);
     until("the newer one is unread", || session.hub.bodies(&["--unread"]) == ["red again"]);
     check_all_is_back(&mut window, shell);
 }
@@ -127,9 +127,9 @@ fn a_keeper_that_was_lost_for_a_moment_still_tells_how_programs_end() {
     // The next program is started with the same keeper, which hands over the others once more.
     session.open("next", "read line");
     until("three panes", || window.text().matches('┌').count() == 3);
-    session.run(&["send", "job", "a"]);
+    session.run(&["pane", "send", "job", "a"]);
     window.until("said-a");
-    session.run(&["send", "job", "b"]);
+    session.run(&["pane", "send", "job", "b"]);
     window.until("exit status 3");
 }
 
@@ -216,7 +216,7 @@ fn what_ended_without_a_server_is_told_once_and_stays_or_closes_as_usual() {
             saved.contains("\"has_ended\": true") && !saved.contains("\"has_ended\": false")
         });
         kill(session.server());
-        until("it comes back", || !session.with_words(&["panes", "serve"]).is_empty());
+        until("it comes back", || !session.with_words(&["pane-server", "serve"]).is_empty());
         window.until("exit status 3");
         assert_eq!(session.hub.bodies(&[]), ["exit status 3"], "round {round}");
         window.press("d");
@@ -236,7 +236,7 @@ fn an_ending_that_was_told_is_noted_at_once() {
     let session = Session::new();
     session.open("job", "read line; exit 3");
     session.until_saved("");
-    session.run(&["send", "job", "go on"]);
+    session.run(&["pane", "send", "job", "go on"]);
     until("it has ended", || session.surface("job")["state"] == "exit status 3");
     kill(session.server());
     // The next server tells of an ending unless this says that it was told.
@@ -379,7 +379,7 @@ fn a_newer_program_takes_over_and_the_windows_come_back() {
         let before = session.server();
         replace(&session, version);
         until("the server has gone", || !runs(before));
-        until("another server", || session.with_words(&["panes", "serve"]).len() == 1);
+        until("another server", || session.with_words(&["pane-server", "serve"]).len() == 1);
         check_all_is_back(&mut window, shell);
         other.until("kept-42");
     }

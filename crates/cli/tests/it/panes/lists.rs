@@ -17,7 +17,7 @@ fn until_unread(session: &Session, bodies: &[&str]) {
 /// Opens a shell in a workspace of its own, which sends an error and ends. Its pane is closed then.
 fn closed_with_error(session: &Session, text: &str) {
     session.run(&["open", "-d", "--workspace", "gone", "--name", "broken"]);
-    session.run(&["send", "broken", &format!("\"$RINGER\" notify --kind error '{text}'; exit")]);
+    session.run(&["pane", "send", "broken", &format!("\"$RINGER\" notify --kind error '{text}'; exit")]);
     until("it is closed", || session.surfaces().iter().all(|surface| surface["name"] != "broken"));
     // What this test types without a terminal is announced.
     let rows = session.hub.json(&["list", "--json"]);
@@ -36,7 +36,7 @@ fn what_can_be_reached_is_gone_to_before_what_is_closed() {
     let told = "printf '\\033]777;notify;Build;it is green\\007'; exec sleep 1000";
     session.run(&["open", "-d", "--workspace", "there", "--name", "build", "--", "sh", "-c", told]);
     until_unread(&session, &["it is green", "it broke"]);
-    let workspaces = session.run(&["workspaces"]);
+    let workspaces = session.run(&["panes", "--workspaces"]);
     let has_number = |line: &str| line.starts_with("there ") && line.contains(" 1  it is green");
     assert!(workspaces.lines().any(has_number) && !workspaces.contains("panes:"), "{workspaces}");
 
@@ -54,7 +54,7 @@ fn what_can_be_reached_is_gone_to_before_what_is_closed() {
     assert!(window.end().1.success());
     kill(session.server());
     kill(session.keeper());
-    until("the hub knows", || !session.hub.json(&["surfaces", "--json"]).to_string().contains("pane:"));
+    until("the hub knows", || !session.hub.json(&["panes", "--json"]).to_string().contains("pane:"));
     let failed = session.hub.fails(&["jump"], 69);
     assert!(failed.contains("no panes are open\nhint: ringer attach"), "{failed}");
 }
@@ -136,7 +136,7 @@ fn the_doctor_looks_at_server_keeper_and_what_is_saved() {
     let (server, keeper) = (session.server(), session.keeper());
     kill(server);
     check("warn", "their programs run, but no server shows them");
-    assert!(session.with_words(&["panes", "serve"]).is_empty(), "it starts none");
+    assert!(session.with_words(&["pane-server", "serve"]).is_empty(), "it starts none");
     kill(keeper);
     until("both have ended", || !runs(server) && !runs(keeper));
     check("ok", "1 pane saved; ringer attach brings them back");

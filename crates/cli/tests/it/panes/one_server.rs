@@ -19,7 +19,7 @@ fn runtime(session: &Session) -> PathBuf {
 /// Asserts that the server, the keeper and the pane `work` are the only ones of their kind, and that the pane reads what is sent.
 #[track_caller]
 fn check_one(session: &Session, before: (u32, u32), word: &str) {
-    session.run(&["send", "work", word]);
+    session.run(&["pane", "send", "work", word]);
     session.line_count("heard", word.len());
     assert_eq!((session.server(), session.keeper()), before);
     let named =
@@ -53,7 +53,7 @@ fn other_runtime_directories_and_other_spellings_of_the_home_lead_to_it() {
     let cases =
         [(&*home, None), (&*home, Some(&*other)), (&*linked, Some(&*runtime(&session))), (&*linked, None)];
     for (number, (home, runtime)) in cases.into_iter().enumerate() {
-        as_in(&["send", "work", "x"], home, runtime);
+        as_in(&["pane", "send", "work", "x"], home, runtime);
         session.line_count("heard", number + 1);
         as_in(&["open", "-d", "--name", &format!("more{number}"), "--", "sleep", "1000"], home, runtime);
         let listed = as_in(&["list"], home, runtime).0;

@@ -112,7 +112,7 @@ fn leave_and_kill(session: &Session, mut window: Window) {
     window.press("d");
     until("the window has left", || !runs(window.pid()));
     kill(session.server());
-    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+    until("the server has gone", || session.with_words(&["pane-server", "serve"]).is_empty());
 }
 
 /// A command that notifies, and writes the number behind the name.
@@ -224,12 +224,12 @@ fn a_pane_whose_note_is_too_long_shows_nothing_twice() {
     session.open("long", &format!("{script} #{}", "x".repeat(70_000)));
     session.until_saved("");
     kill(session.server());
-    until("the server has gone", || session.with_words(&["panes", "serve"]).is_empty());
+    until("the server has gone", || session.with_words(&["pane-server", "serve"]).is_empty());
     fs::write(&go, "").expect("a file");
     until("it has written", || session.file("late").exists());
     let window = session.window(&["attach"], 30, 120);
     window.until("late-42");
-    session.run(&["send", "long", "a"]);
+    session.run(&["pane", "send", "long", "a"]);
     session.until_saved("typed-a");
     leave_and_kill(&session, window);
     let window = session.window(&["attach"], 30, 120);

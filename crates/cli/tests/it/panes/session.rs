@@ -97,7 +97,7 @@ impl Session {
     /// All surfaces.
     #[track_caller]
     pub(super) fn surfaces(&self) -> Vec<Value> {
-        let listed = crate::ringer::json(&self.run(&["surfaces", "--json"]));
+        let listed = crate::ringer::json(&self.run(&["panes", "--json"]));
         listed.as_array().expect("a list").clone()
     }
 

@@ -202,7 +202,7 @@ fn a_window_that_is_stopped_often_takes_that_for_no_crash() {
         kill_process(client, Signal::STOP).expect("it runs");
         until("its shell knows", || window.text().contains("topped"));
         // The server draws, and notices that the terminal is with the shell.
-        session.run(&["send", &surface, &format!("clear; echo drawn-$((600+{number}))")]);
+        session.run(&["pane", "send", &surface, &format!("clear; echo drawn-$((600+{number}))")]);
         until("the server lets go of it", || !has_window());
         window.keys("stty sane; clear; fg\n");
         window.until(&format!("drawn-{}", 600 + number));

@@ -1,4 +1,4 @@
-//! `ringer surfaces` and `ringer workspaces`.
+//! `ringer panes`.
 
 use ringer_core::message::{MACHINE_PREFIX, REPOSITORY_PREFIX};
 use ringer_panes::PaneEntry;
@@ -12,26 +12,18 @@ use crate::failure::{Failure, Outcome};
 use crate::output::{print_json, print_line, print_text};
 use crate::{hub_client, panes};
 
-/// List panes, windows and terminals that Ringer knows
+/// List panes, windows and terminals, by workspace
 ///
 /// Examples:
-///   ringer surfaces
-///   ringer surfaces --json | jq -r '.[] | select(.unread > 0).id'
+///   ringer panes
+///   ringer panes --json | jq -r '.[] | select(.unread > 0).id'
+///   ringer panes --workspaces
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
-pub(crate) struct SurfacesArgs {
-    /// Print one JSON array
+pub(crate) struct Args {
+    /// List only the workspaces, with what is unread in each
     #[arg(long)]
-    json: bool,
-}
-
-/// List workspaces with their unread notifications
-///
-/// Examples:
-///   ringer workspaces
-#[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment)]
-pub(crate) struct WorkspacesArgs {
+    workspaces: bool,
     /// Print one JSON array
     #[arg(long)]
     json: bool,
@@ -52,19 +44,22 @@ struct Surface {
     focused: bool,
 }
 
-pub(super) fn surfaces(arguments: &SurfacesArgs) -> Outcome {
+pub(super) fn run(arguments: &Args) -> Outcome {
+    if arguments.workspaces {
+        return workspaces(arguments);
+    }
     let all = read()?;
     if arguments.json {
         return print_json(&all);
     }
     if all.is_empty() {
-        return print_line("No surfaces. To open a pane: ringer open");
+        return print_line("No panes. To open one: ringer open");
     }
     let lines: Vec<[String; 6]> = all.iter().map(Surface::columns).collect();
     print_text(&table(&lines))
 }
 
-pub(super) fn workspaces(arguments: &WorkspacesArgs) -> Outcome {
+fn workspaces(arguments: &Args) -> Outcome {
     let mut own: Vec<(String, String)> =
         panes::list()?.into_iter().map(|pane| (pane.workspace_id, pane.workspace)).collect();
     // The panes of a workspace are adjacent in the list.
