@@ -106,6 +106,11 @@ fn label(agent: &AgentSummary) -> Option<String> {
     agent.cwd.as_deref().and_then(|cwd| label_of(Path::new(cwd)))
 }
 
+/// Returns an agent's name as lists show it: its given name, `repository/branch`, or its id.
+pub(crate) fn shown_name(agent: &AgentSummary) -> String {
+    agent.name.clone().or_else(|| label(agent)).unwrap_or_else(|| agent.id.clone())
+}
+
 /// Returns the repository and branch around a directory: `api/auth`.
 pub(crate) fn label_of(cwd: &Path) -> Option<String> {
     let repository = Repository::around(cwd);

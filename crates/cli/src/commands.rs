@@ -32,6 +32,7 @@ mod show;
 mod status;
 mod statusline;
 
+mod tell;
 mod term;
 mod trust;
 pub(crate) mod ui;
@@ -68,6 +69,8 @@ enum Command {
     Ask(ask::Args),
     #[command(hide = true)]
     Questions(questions::Args),
+    #[command(alias = "send")]
+    Tell(tell::Args),
     Answer(answer::Args),
     #[command(alias = "ack", hide = true)]
     Acknowledge(answer::Args),
@@ -147,6 +150,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),
+        Some(Command::Tell(arguments)) => tell::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Questions(arguments)) => questions::run(&arguments),
         Some(Command::Answer(arguments)) => answer::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Acknowledge(arguments)) => {

@@ -3,8 +3,6 @@
 mod prompt;
 mod remote;
 
-use std::io::IsTerminal;
-
 use ringer_agents::answering::{AnswerResult, add_details, give_answer};
 use ringer_agents::client::ClientPaths;
 use ringer_core::Sender;
@@ -12,16 +10,18 @@ use ringer_core::agent::{Answer, AnswerError, AnswerMethod, PromptContent};
 use ringer_core::attention::AnsweredWith;
 use ringer_core::message::EVIDENCE;
 use ringer_hub::monotonic;
-use ringer_journal::{Decision, IdSource, Journal, Question, SenderClaim, StoredPrompt};
+use ringer_journal::{
+    Decision, Error as JournalError, IdSource, Journal, Question, SenderClaim, StoredPrompt,
+};
 use ringer_platform::path_variable;
 use ringer_term::{escape_hidden, sanitise_line};
-use ringer_ui::PromptDetails;
+use ringer_ui::{PromptDetails, age};
 use serde_json::json;
 
 use self::prompt::{NamedPrompt, PromptKind, prompt_json, prompt_text, question_to_person};
 use self::remote::{DIALOG_ONLY, NOT_TOLD, OVER, RemotePrompt};
 use crate::client_setup::client_paths;
-use crate::confirm::ask_for_line;
+use crate::confirm::{ask_for_line, can_ask, confirm_by_enter};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_bytes, print_json, print_line};
 use crate::popup_answerer::not_taken;
@@ -37,19 +37,23 @@ pub(crate) use remote::answer_of_popup;
 /// agent's own terminal.
 ///
 /// Examples:
-///   ringer answer k3fx                     # show it, and ask
-///   ringer answer k3fx allow
+///   ringer answer infra                    # show it, and ask
+///   ringer answer api/auth allow
 ///   ringer answer k3fx deny "not on main"
 ///   ringer answer k3fx always              # `ringer answer k3fx` shows what that allows
 ///   ringer answer 9qdw Postgres            # or 1, its number
-///   ringer answer allow                    # if only one thing is open
+///   ringer answer Postgres                 # if only one thing is open
+///   ringer answer infra --text "neither, ask me on Monday"
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Question or notification id, or `last` [default: the only one that is open]
-    id: Option<String>,
+    /// Who asks, or an id, as `ringer list` shows them, or `last` [default: the only one that is open]
+    who: Option<String>,
     /// allow, deny REASON, always, an option, its number, or text; one answer for each question
     answer: Vec<String>,
+    /// Answer with this text, even if it is nearly an option
+    #[arg(long, value_name = "TEXT", conflicts_with_all = ["answer", "close"])]
+    text: Option<String>,
     /// Close a question of `ringer ask` without an answer
     #[arg(long)]
     close: bool,
@@ -73,10 +77,15 @@ pub(crate) fn acknowledge(arguments: &Args) -> Outcome {
 fn answer(arguments: &Args, close: bool) -> Outcome {
     let mut journal = context::journal()?;
     context::settle_spool(&mut journal);
-    let words = arguments.id.iter().chain(&arguments.answer);
+    let words = arguments.who.iter().chain(&arguments.answer);
     let words: Vec<&str> = words.map(String::as_str).collect();
-    let (id, words) = split(&words);
-    let mut named = NamedPrompt::read(id, &mut journal)?;
+    let (mut named, words) = match &arguments.text {
+        Some(text) => (NamedPrompt::read(arguments.who.as_deref(), &mut journal)?, vec![text.as_str()]),
+        None => {
+            let (named, words) = NamedPrompt::of_words(&words, &mut journal)?;
+            (named, words.to_vec())
+        }
+    };
     if let Some(remote) = RemotePrompt::of(named.record.as_ref(), &mut journal)? {
         if arguments.close || (close && words.is_empty()) {
             return Err(remote.cannot_close());
@@ -95,8 +104,12 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     let mut words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
     if words.is_empty() && !close {
         show(&named, arguments.json)?;
-        if arguments.json || !std::io::stdin().is_terminal() || !named.is_open() {
+        if arguments.json || !named.is_open() {
             return Ok(());
+        }
+        if !can_ask() {
+            let hint = format!("ringer answer {} ANSWER", named.id());
+            return Err(Failure::usage("no answer given").hint(hint));
         }
         let Some(line) = ask_for_line(&question_to_person(&named))? else { return Ok(()) };
         words = typed_words(&named, &line);
@@ -104,6 +117,11 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
             eprint_line("Not answered.");
             return Ok(());
         }
+    }
+    if arguments.text.is_none()
+        && let Some(option) = named.nearest_option(&words.join(" "))
+    {
+        words = vec![confirmed_option(&named, option, &words.join(" "))?];
     }
     match &named.kind {
         PromptKind::Question(question) => answer_question(&named, question, &words, arguments, journal),
@@ -202,18 +220,6 @@ pub(crate) fn answer_of_agent(id: &str, text: &str) -> Result<String, Failure> {
     Ok(answered_text(&question))
 }
 
-/// Splits off the id, if the first word is one. A word that is an answer is never an id.
-fn split<'a, 'b>(words: &'a [&'b str]) -> (Option<&'b str>, &'a [&'b str]) {
-    match words.split_first() {
-        Some((first, rest)) if !is_answer_word(first) => (Some(first), rest),
-        _ => (None, words),
-    }
-}
-
-fn is_answer_word(word: &str) -> bool {
-    matches!(word, "allow" | "deny" | "always") || word.parse::<u64>().is_ok()
-}
-
 /// Returns the words that a person typed. A question takes the whole line as its answer, so it is not split.
 fn typed_words(named: &NamedPrompt, line: &str) -> Vec<String> {
     let line = line.trim();
@@ -229,6 +235,23 @@ fn typed_words(named: &NamedPrompt, line: &str) -> Vec<String> {
             _ => line.split_whitespace().map(str::to_owned).collect(),
         },
         _ => vec![line.to_owned()],
+    }
+}
+
+/// Asks whether an option was meant by an answer that is nearly one.
+fn confirmed_option(named: &NamedPrompt, option: &str, answer: &str) -> Result<String, Failure> {
+    let (option_shown, answer_shown) = (sanitise_line(option), sanitise_line(answer));
+    let hint = format!(
+        "ringer answer {0} {option_shown:?}, or: ringer answer {0} --text {answer_shown:?}",
+        named.id()
+    );
+    if !can_ask() {
+        let what = format!("{answer_shown:?} is not an option; did you mean {option_shown:?}?");
+        return Err(Failure::usage(what).hint(hint));
+    }
+    match confirm_by_enter(&format!("{answer_shown:?} is not an option. Answer {option_shown:?}?"), &hint)? {
+        true => Ok(option.to_owned()),
+        false => Err(Failure::usage("not answered").hint(hint)),
     }
 }
 
@@ -254,13 +277,16 @@ fn answer_question(
     let claim = context::claim(arguments.from.as_deref());
     let question = store_answer(named, question, words, &claim, &mut journal)?;
     if arguments.json {
-        print_json(&json!({
+        return print_json(&json!({
             "question_id": question.id.as_str(),
             "asked_by": question.asker.as_str(),
             "answer": question.answer,
-        }))?;
+        }));
     }
-    Ok(())
+    print_line(&match &question.answer {
+        Some(answer) => format!("{}: answered {:?}", named.who(), sanitise_line(answer)),
+        None => format!("{}: closed without an answer", named.who()),
+    })
 }
 
 fn answered_text(question: &Question) -> String {
@@ -280,10 +306,32 @@ fn store_answer(
     let text = (!words.is_empty()).then(|| question.as_prompt().read_choice(&words.join(" ")));
     let text = text.transpose().map_err(|error| invalid(named, &error))?.map(|mut chosen| chosen.remove(0));
     let sender = context::sender(claim, journal)?;
-    let question = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now())?;
+    let answered = journal.answer(&question.id, text.as_deref(), &sender, &IdSource::now());
+    if let Err(JournalError::Answered { .. }) = &answered
+        && let Some(first) = journal.question(&question.id)?
+    {
+        return Err(already_answered(named, &first));
+    }
+    let question = answered?;
     hub_client::start_if_not_woken(journal);
     context::warn_if_repaired(journal);
     Ok(question)
+}
+
+/// Says who was first, when, and with what.
+fn already_answered(named: &NamedPrompt, first: &Question) -> Failure {
+    let what = match &first.answer {
+        Some(answer) => format!("answered {:?}", sanitise_line(answer)),
+        None => "closed without an answer".to_owned(),
+    };
+    let by = match first.answerer.as_ref().map(Sender::as_str) {
+        Some("person") => " by you".to_owned(),
+        Some(sender) => format!(" by {}", sanitise_line(sender)),
+        None => String::new(),
+    };
+    let ago = first.answered_ms.map(|at_ms| age(IdSource::now().unix_ms - at_ms)).unwrap_or_default();
+    Failure::new(Exit::Data, format!("{} was already {what}{by}, {ago} ago", named.who()))
+        .hint("ringer list --open")
 }
 
 fn answer_prompt(
@@ -359,23 +407,4 @@ fn invalid(named: &NamedPrompt, error: &AnswerError) -> Failure {
     let exit = if *error == AnswerError::NotWhole { Exit::Unavailable } else { Exit::Usage };
     let next = if *error == AnswerError::NotWhole { "jump" } else { "answer" };
     Failure::new(exit, sanitise_line(&error.to_string())).hint(format!("ringer {next} {}", named.id()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn words_of_an_answer_are_never_ids() {
-        let check = |words: &[&str], id: Option<&str>, answer: &[&str]| {
-            assert_eq!(split(words), (id, answer), "{words:?}");
-        };
-        check(&[], None, &[]);
-        check(&["k3fx"], Some("k3fx"), &[]);
-        check(&["k3fx", "allow"], Some("k3fx"), &["allow"]);
-        check(&["allow"], None, &["allow"]);
-        check(&["deny", "k3fx"], None, &["deny", "k3fx"]);
-        check(&["2"], None, &["2"]);
-        check(&["last", "deny", "no"], Some("last"), &["deny", "no"]);
-    }
 }

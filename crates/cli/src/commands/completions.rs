@@ -85,7 +85,7 @@ pub(crate) fn complete(arguments: &CompleteArgs, mut command: Command) -> Outcom
     let candidates = match expected(&command, before, typed) {
         ExpectedWord::Path => return Err(Failure::reported(Exit::Broken)),
         ExpectedWord::Words(candidates) => candidates,
-        ExpectedWord::Value(value) => value.candidates(),
+        ExpectedWord::Value(value) => value.candidates(typed),
     };
     let lines = candidates.iter().filter(|candidate| candidate.text.starts_with(typed)).map(|candidate| {
         let help = sanitise_line(candidate.help.lines().next().unwrap_or_default());
@@ -211,8 +211,12 @@ fn values(command: &Command, argument: &Arg) -> ExpectedWord {
                 clients.map(|client| Candidate::new(client.as_str(), client.display_name())).collect(),
             )
         }
-        ("answer" | "acknowledge", Some("ID"), true) => ExpectedWord::Value(ValueKind::Prompt),
-        (_, Some("ID" | "IDS"), true) => ExpectedWord::Value(ValueKind::Notification),
+        ("help", Some("COMMAND"), true) => {
+            ExpectedWord::Words(super::help::all_names().map(|name| Candidate::new(name, "")).collect())
+        }
+        ("answer" | "acknowledge", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Prompt),
+        ("tell", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Agent),
+        (_, Some("WHO"), true) => ExpectedWord::Value(ValueKind::Notification),
         (_, Some("AGENT"), _) => ExpectedWord::Value(ValueKind::Agent),
         (_, Some("WHO"), _) => ExpectedWord::Value(ValueKind::Recipient),
         (_, Some("KIND"), _) => {
@@ -224,11 +228,11 @@ fn values(command: &Command, argument: &Arg) -> ExpectedWord {
 
 impl ValueKind {
     /// Reads the candidates from the journal. Offers nothing if it cannot be read.
-    fn candidates(self) -> Vec<Candidate> {
+    fn candidates(self, typed: &str) -> Vec<Candidate> {
         let journal = context::home().ok().and_then(|home| Journal::open_to_read(&home).ok().flatten());
         let Some(mut journal) = journal else { return Vec::new() };
         match self {
-            Self::Notification | Self::Prompt => notifications(&mut journal, self),
+            Self::Notification | Self::Prompt => notifications(&mut journal, self, typed),
             Self::Agent => agents(&mut journal),
             Self::Recipient => {
                 let words = [
@@ -243,23 +247,34 @@ impl ValueKind {
     }
 }
 
-fn notifications(journal: &mut Journal, wanted: ValueKind) -> Vec<Candidate> {
+/// Offers the names that only one notification has, and ids: of the others, and of those whose id has been begun.
+fn notifications(journal: &mut Journal, wanted: ValueKind, typed: &str) -> Vec<Candidate> {
     let Ok(list) = notifications::read() else { return Vec::new() };
     let open = notifications::open_prompts(&list, journal).unwrap_or_default();
     let is_wanted = |record: &&Record| match wanted {
         ValueKind::Prompt => open.contains(&record.id),
         _ => !record.is_resolved || !record.is_read,
     };
-    let candidate = |record: &Record| {
+    let local = list.newest().filter(|record| record.machine.is_none() && is_wanted(record));
+    let elsewhere = list.newest_elsewhere().filter(is_wanted);
+    let offered: Vec<&Record> = local_first(local, elsewhere, MAX_OFFERED).collect();
+    let name = |record: &Record| {
+        let name = record.label.as_deref().unwrap_or(&record.sender);
+        let is_unique = || offered.iter().filter(|other| other.has_name(|own| own == name)).count() == 1;
+        Some(name)
+            .filter(|name| *name != "system" && is_plain(name, char::is_alphanumeric) && is_unique())
+            .map(str::to_owned)
+    };
+    let candidate = |record: &&Record| {
         let title = record.title.as_deref().filter(|title| !title.is_empty());
         let text: Vec<&str> = title.into_iter().chain([&*record.body]).collect();
         let text = sanitise_line(&text.join(": "));
-        let short_id = list.short_id(&record.id).unwrap_or_default();
-        Candidate::new(short_id, text.chars().take(MAX_HELP).collect::<String>())
+        let short_id = list.short_id(&record.id).filter(|id| !typed.is_empty() && id.starts_with(typed));
+        let word =
+            short_id.or_else(|| name(record)).or_else(|| list.short_id(&record.id)).unwrap_or_default();
+        Candidate::new(word, text.chars().take(MAX_HELP).collect::<String>())
     };
-    let local = list.newest().filter(|record| record.machine.is_none() && is_wanted(record));
-    let elsewhere = list.newest_elsewhere().filter(is_wanted);
-    local_first(local, elsewhere, MAX_OFFERED).map(candidate).collect()
+    offered.iter().map(candidate).collect()
 }
 
 fn agents(journal: &mut Journal) -> Vec<Candidate> {
@@ -289,11 +304,14 @@ fn agents_elsewhere() -> Vec<Candidate> {
 
 /// Returns the name of an agent, or else its id, if it contains nothing that a shell interprets: agents choose their names.
 fn agent_word<'a>(name: Option<&'a str>, id: &'a str, is_letter: fn(char) -> bool) -> Option<&'a str> {
-    let is_plain = |word: &&str| {
-        !word.starts_with('-')
-            && word.chars().all(|character| is_letter(character) || "._@:+-".contains(character))
-    };
+    let is_plain = |word: &&str| is_plain(word, is_letter);
     name.filter(is_plain).or(Some(id).filter(is_plain))
+}
+
+/// Returns true if a word contains nothing that a shell interprets.
+fn is_plain(word: &str, is_letter: fn(char) -> bool) -> bool {
+    !word.starts_with('-')
+        && word.chars().all(|character| is_letter(character) || "._@:+-/".contains(character))
 }
 
 #[cfg(test)]

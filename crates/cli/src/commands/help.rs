@@ -19,6 +19,7 @@ Ringer shows which of your coding agents need you, and takes your answer.
   ringer list                  what needs you, and what happened (--open, --search WORDS)
   ringer answer [WHO] ANSWER   allow, deny, or reply
   ringer jump [WHO]            go to the pane that needs you
+  ringer tell WHO TEXT         write to an agent
   ringer why [WHO]             why you were notified, or not
   ringer read|snooze|mute|dnd  quieten one, or everything
 
@@ -41,7 +42,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
             "undo",
         ],
     ),
-    ("Send", &["notify", "ask", "progress"]),
+    ("Send", &["tell", "notify", "ask", "progress"]),
     ("Agents", &["run", "status", "show", "listen", "lead"]),
     ("Panes", &["open", "attach", "detach", "panes", "pane"]),
     ("Setup", &["setup", "doctor", "relay", "config", "trust", "uninstall", "completions", "man", "help"]),
@@ -52,7 +53,12 @@ const GROUPS: [(&str, &[&str]); 6] = [
 const PLUMBING: &str = "Plumbing";
 
 /// What people type for a command of another name, or know from elsewhere.
-const OTHER_NAMES: [&str; 4] = ["ls", "inbox", "questions", "acknowledge"];
+const OTHER_NAMES: [&str; 5] = ["ls", "inbox", "questions", "acknowledge", "send"];
+
+/// Every command that is shown.
+pub(super) fn all_names() -> impl Iterator<Item = &'static str> {
+    GROUPS.iter().flat_map(|(_, names)| names.iter().copied())
+}
 
 /// Returns the command that was probably meant, but none that other programs run.
 pub(super) fn nearest_command(word: &str) -> Option<&'static str> {
@@ -182,7 +188,7 @@ mod tests {
 
     #[test]
     fn every_visible_command_is_in_one_group() {
-        let mut listed: Vec<&str> = GROUPS.iter().flat_map(|(_, names)| names.iter().copied()).collect();
+        let mut listed: Vec<&str> = all_names().collect();
         listed.sort_unstable();
         let mut command = Ringer::command();
         command.build();

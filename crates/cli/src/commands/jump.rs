@@ -22,11 +22,13 @@ use crate::{context, hub_client};
 ///
 /// Examples:
 ///   ringer jump
+///   ringer jump api/auth
 ///   ringer jump k3fx
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Notification id [default: the most urgent unread]
+    /// Agent, repository or id, as `ringer list` shows them [default: the most urgent unread]
+    #[arg(value_name = "WHO")]
     id: Option<String>,
     /// Print one JSON object
     #[arg(long)]

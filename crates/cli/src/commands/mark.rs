@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::Hub;
+use crate::notifications;
 use crate::output::{print_json, print_line};
 use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
 
@@ -14,6 +15,7 @@ use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
 ///
 /// Examples:
 ///   ringer read k3fx
+///   ringer read infra     # all of that agent
 ///   ringer read last
 ///   ringer read --all
 #[derive(Debug, clap::Args)]
@@ -70,8 +72,8 @@ pub(crate) struct ClearArgs {
 
 #[derive(Debug, clap::Args)]
 struct Target {
-    /// Notification ids, as `ringer list` shows them, or `last`
-    #[arg(value_name = "ID")]
+    /// Agents, repositories or ids, as `ringer list` shows them, or `last`
+    #[arg(value_name = "WHO")]
     ids: Vec<String>,
     /// Select all notifications of this workspace
     #[arg(long, value_name = "W", conflicts_with = "ids")]
@@ -108,7 +110,17 @@ fn requests(target: &Target, all: Option<Value>, hint: &str) -> Result<Vec<Value
         return Ok(vec![all]);
     }
     if !target.ids.is_empty() {
-        return Ok(target.ids.iter().map(|id| json!({ "id": id })).collect());
+        let list = notifications::read()?;
+        // A name stands for all notifications that have it.
+        return Ok(target
+            .ids
+            .iter()
+            .flat_map(|word| {
+                let named: Vec<Value> =
+                    list.with_name(word).map(|record| json!({ "id": record.id })).collect();
+                if named.is_empty() { vec![json!({ "id": word })] } else { named }
+            })
+            .collect());
     }
     if target.workspace.is_none() && target.surface.is_none() {
         return Err(Failure::usage("no notification given").hint(hint));
@@ -144,10 +156,10 @@ fn mark(method: &str, requests: &[Value], as_json: bool, counted: &str) -> Outco
 ///   ringer snooze k3fx until 18:00
 ///   ringer snooze last tomorrow     # 09:00
 #[derive(Debug, clap::Args)]
-#[command(verbatim_doc_comment, override_usage = "ringer snooze [OPTIONS] [ID] <TIME>")]
+#[command(verbatim_doc_comment, override_usage = "ringer snooze [OPTIONS] [WHO] <TIME>")]
 pub(crate) struct SnoozeArgs {
-    /// Notification id [default: the most urgent unread]
-    #[arg(value_name = "ID")]
+    /// Agent, repository or id, as `ringer list` shows them, or `last` [default: the most urgent unread]
+    #[arg(value_name = "WHO")]
     id: Option<String>,
     /// Until when: 90s, 20m, 2h, `until 18:00`, tomorrow
     #[arg(value_name = "TIME")]

@@ -288,7 +288,7 @@ fn unknown_agent(name: &str, journal: &mut Journal) -> Result<String, Failure> {
     Ok(format!("warning: {}", sanitise_line(&line)))
 }
 
-fn body(message: &str) -> Result<String, Failure> {
+pub(super) fn body(message: &str) -> Result<String, Failure> {
     if message != "-" {
         return Ok(message.to_owned());
     }

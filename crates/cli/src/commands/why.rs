@@ -20,7 +20,8 @@ use crate::{context, hub_client, notifications};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Message id, as `ringer list` shows it [default: the newest notification]
+    /// Agent, repository or message id, as `ringer list` shows them [default: the newest notification]
+    #[arg(value_name = "WHO")]
     id: Option<String>,
     /// Show this agent's state and the signal that decided it
     #[arg(long, value_name = "AGENT", conflicts_with = "id")]

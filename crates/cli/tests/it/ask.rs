@@ -155,7 +155,10 @@ fn a_second_answer_is_refused_and_the_first_stays() {
     environment.run(&["acknowledge", &id, "yes"]);
     for second in [&["acknowledge", &id, "no"][..], &["acknowledge", &id]] {
         let (out, err) = check(&mut environment.ringer(second), 65);
-        assert!(out.is_empty() && err.contains("already closed: yes") && err.contains("hint: "), "{err}");
+        assert!(
+            out.is_empty() && err.contains("was already answered \"yes\"") && err.contains("hint: "),
+            "{err}"
+        );
     }
     assert_eq!(questions(&environment, &["--all"])[0]["answer"], "yes");
     assert_eq!(lines(&environment.run(&["log", "--to", "worker-1", "--json"])).len(), 1);

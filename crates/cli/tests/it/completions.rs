@@ -111,12 +111,13 @@ impl Shells {
 fn open_ids_and_agents_are_offered() {
     let shells = Shells::new();
     let id = shells.question();
-    assert_eq!(shells.bash("answer ''"), [id.as_str()]);
+    assert_eq!(shells.bash("answer ''"), ["repository"]);
+    assert_eq!(shells.bash(&format!("answer {}", &id[..1])), [id.as_str()]);
     assert_eq!(shells.bash(&format!("read {}", &id[..2])), [id.as_str()]);
     assert_eq!(shells.bash("why --agent ''"), ["claude-01234567"]);
     assert_eq!(shells.bash("notify --to = l"), ["lead"]);
     assert_eq!(shells.bash("unin"), ["uninstall"]);
-    assert_eq!(shells.fish("ringer answer "), format!("{id}\trepository · asks: Which: database?\n"));
+    assert_eq!(shells.fish("ringer answer "), "repository\trepository · asks: Which: database?\n");
     let recipients = shells.fish("ringer notify --to ");
     assert!(recipients.contains("lead\t") && recipients.contains("claude-01234567\t"), "{recipients}");
     assert_eq!(shells.fish("ringer man /etc/hostnam"), "/etc/hostname\n");

@@ -20,7 +20,7 @@ fn version_and_help_succeed_on_standard_output() {
         assert_eq!(version, format!("ringer {}\n", env!("CARGO_PKG_VERSION")), "{arguments:?}");
     }
     for command in
-        [&["--help"][..], &["term", "--help"], &["term", "scan", "--help"], &["progress", "--help"]]
+        [&["help", "list"][..], &["term", "--help"], &["term", "scan", "--help"], &["progress", "--help"]]
     {
         let (out, err) = check(&mut ringer(command), 0);
         assert!(out.contains("Usage: ringer") && err.is_empty(), "{out}{err}");
@@ -39,7 +39,10 @@ fn every_command_shows_examples() {
 fn a_wrong_command_line_is_64_and_says_where_to_look() {
     for wrong in [&["bogus"][..], &["term"], &["term", "detect", "x"], &["progress"], &["--jsno"]] {
         let (out, err) = check(&mut ringer(wrong), 64);
-        assert!(out.is_empty() && err.contains("--help"), "{wrong:?}: {err}");
+        assert!(
+            out.is_empty() && err.contains("\nhint: ") && err.contains("ringer help"),
+            "{wrong:?}: {err}"
+        );
     }
 }
 

@@ -125,3 +125,26 @@ fn the_status_says_which_idle_agents_no_message_wakes() {
     );
     assert_eq!(note("claude-8d0c4e3a"), "");
 }
+
+#[test]
+fn telling_an_agent_says_when_it_reads_it() {
+    let environment = TestEnvironment::new();
+    let hook = |event: &str| {
+        let input = json!({
+            "hook_event_name": event, "session_id": "8d0c4e3a-1", "cwd": environment.repository(),
+            "tool_name": "Bash", "tool_use_id": "t1", "tool_input": { "command": "make" }, "tool_response": {},
+            "prompt": "go", "reason": "other",
+        });
+        check_with_input(&mut environment.ringer(&["hook", "claude", event]), input.to_string().as_bytes())
+    };
+    let tell =
+        |exit: i32| check(&mut environment.ringer(&["tell", "claude-8d0c4e3a", "pull", "first"]), exit);
+    hook("SessionStart");
+    assert_eq!(tell(0).0, "repository: idle, and gets it as its next prompt\n");
+    hook("UserPromptSubmit");
+    assert_eq!(tell(0).0, "repository: reads it with its next tool result\n");
+    assert_eq!(hook("PostToolUse").matches("pull first").count(), 1, "the first came with the prompt");
+    hook("SessionEnd");
+    let (out, err) = tell(69);
+    assert!(out.is_empty() && err.contains("repository has ended"), "{err}");
+}

@@ -59,7 +59,7 @@ fn wrong_words() {
         &["statusline", "tmux", "x"],
     ] {
         let (out, err) = check(&mut environment.ringer(wrong), 64);
-        assert!(out.is_empty() && err.contains("--help"), "{wrong:?}: {err}");
+        assert!(out.is_empty() && err.contains("ringer help"), "{wrong:?}: {err}");
     }
     assert!(!environment.home().exists());
 }

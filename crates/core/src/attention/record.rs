@@ -82,6 +82,14 @@ pub struct Record {
 }
 
 impl Record {
+    /// Returns true if the person may call the notification by this name: what lists show of where it came from.
+    pub fn has_name(&self, is_it: impl Fn(&str) -> bool) -> bool {
+        let machine = self.machine.as_deref();
+        let there = self.label.as_deref().zip(machine).map(|(label, machine)| format!("{label}@{machine}"));
+        let names = [self.label.as_deref(), Some(&*self.sender), there.as_deref(), machine];
+        names.into_iter().flatten().any(is_it)
+    }
+
     /// Creates the record of a message that no hub has processed: unread, in its repository's workspace. `None` for a mark,
     /// and for a message that is not for the person.
     pub fn of(message: &Message) -> Option<Self> {

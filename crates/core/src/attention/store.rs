@@ -118,8 +118,9 @@ impl NotificationStore {
         Some(self.index.short_ids.shown(id, self.slot_of(id)?))
     }
 
-    /// Finds the notification that a person named: by its id, its short id, `last`, or a piece of its id. If several match,
-    /// they are returned newest first.
+    /// Finds the notification that a person named: by its id, its short id, `last`, a name that lists show, a piece of its id,
+    /// or the beginning of a name. If several match, they are returned newest first. A name stands for one notification of each
+    /// sender that has it: the newest that waits for an answer, else the newest unread, else the newest.
     pub fn named(&self, text: &str) -> IdMatch {
         if let Some(exact) = MessageId::parse(text).ok().filter(|id| self.has(id)) {
             return IdMatch::One(exact);
@@ -135,13 +136,36 @@ impl NotificationStore {
         let mut entries: Vec<&Entry> =
             slots.filter_map(|slot| self.slots.get(slot as usize)?.as_ref()).collect();
         entries.sort_unstable_by_key(|entry| std::cmp::Reverse(entry.arrival));
-        match IdMatch::of(entries.iter().map(|entry| entry.record.id.clone()).collect()) {
-            IdMatch::Unknown => {
-                let is_meant = |record: &&Record| IdReference::is_piece_of(text, &record.id);
-                IdMatch::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
+        let by_short_id = IdMatch::of(entries.iter().map(|entry| entry.record.id.clone()).collect());
+        let by_piece = || {
+            let is_meant = |record: &&Record| IdReference::is_piece_of(text, &record.id);
+            IdMatch::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
+        };
+        let by_name = || self.of_each_sender(self.with_name(text));
+        by_short_id.or(by_name).or(by_piece).or(|| self.of_each_sender(self.with_name_beginning(text)))
+    }
+
+    /// The notifications with a name that lists show, newest first.
+    pub fn with_name<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Record> {
+        self.newest().filter(move |record| record.has_name(|own| own == name))
+    }
+
+    /// The notifications with a name that begins like this, newest first.
+    pub fn with_name_beginning<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a Record> {
+        self.newest().filter(move |record| record.has_name(|own| own.starts_with(beginning)))
+    }
+
+    fn of_each_sender<'a>(&self, newest: impl Iterator<Item = &'a Record>) -> IdMatch {
+        let rank = |record: &Record| (record.waits_for_answer(), !record.is_read);
+        let mut senders: Vec<&Record> = Vec::new();
+        for record in newest {
+            match senders.iter_mut().find(|one| one.sender == record.sender) {
+                Some(one) if rank(record) > rank(one) => *one = record,
+                Some(_) => {}
+                None => senders.push(record),
             }
-            found => found,
         }
+        IdMatch::of(senders.into_iter().map(|record| record.id.clone()).collect())
     }
 
     /// All notifications, newest first.

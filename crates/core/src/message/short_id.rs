@@ -174,6 +174,12 @@ impl IdMatch {
         }
     }
 
+    /// Returns the next result if nothing was found.
+    #[must_use]
+    pub fn or(self, next: impl FnOnce() -> Self) -> Self {
+        if self == Self::Unknown { next() } else { self }
+    }
+
     /// Finds a message in a list that is sorted newest first, by decreasing precision: the whole id, the short id, a piece.
     pub fn among<'a>(text: &str, ids: impl Iterator<Item = &'a MessageId> + Clone) -> Self {
         if let Some(exact) = ids.clone().find(|id| id.as_str() == text) {

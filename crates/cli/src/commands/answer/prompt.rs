@@ -4,6 +4,7 @@
 
 use std::fmt::Write;
 
+use ringer_config::nearest;
 use ringer_core::agent::{PermissionRequest, PromptContent, PromptQuestion};
 use ringer_core::attention::{NotificationStore, Record};
 use ringer_core::message::{IdMatch, MessageId, QuestionId};
@@ -13,6 +14,7 @@ use ringer_term::{escape_hidden, sanitise_line};
 use ringer_ui::age;
 use serde_json::{Value, json};
 
+use crate::confirm::can_ask;
 use crate::failure::{Exit, Failure};
 use crate::notifications;
 use crate::places::Places;
@@ -36,6 +38,67 @@ pub(super) struct NamedPrompt {
 }
 
 impl NamedPrompt {
+    /// Finds the target that the first word names, and returns it with the answer. Without a name it is the only open one, which
+    /// an answer that is one of its options names, too.
+    pub(super) fn of_words<'a, 'b>(
+        words: &'a [&'b str],
+        journal: &mut Journal,
+    ) -> Result<(Self, &'a [&'b str]), Failure> {
+        let Some((first, rest)) = words.split_first().filter(|(first, _)| !is_answer_word(first)) else {
+            return Ok((Self::read(None, journal)?, words));
+        };
+        let list = notifications::read()?;
+        let only = match &notifications::open_prompts(&list, journal)?[..] {
+            [only] => Some(Self::of_message(only, &list, journal)?),
+            _ => None,
+        };
+        let answer = words.join(" ");
+        let is_option = |own: &String| own.trim().eq_ignore_ascii_case(&answer);
+        match (only, Self::read(Some(first), journal)) {
+            (Some(only), _) if only.options().iter().any(is_option) => Ok((only, words)),
+            (Some(only), Err(failure))
+                if failure.exit == Exit::Data && only.nearest_option(&answer).is_some() =>
+            {
+                Ok((only, words))
+            }
+            (_, named) => Ok((named?, rest)),
+        }
+    }
+
+    /// The options of its only question.
+    fn options(&self) -> &[String] {
+        match &self.kind {
+            PromptKind::Question(question) => &question.options,
+            PromptKind::Dialog(prompt) => match &prompt.prompt.content {
+                PromptContent::Questions(questions) if questions.len() == 1 => &questions[0].options,
+                _ => &[],
+            },
+            PromptKind::Notification => &[],
+        }
+    }
+
+    /// Returns the option that was probably meant by an answer that is none.
+    pub(super) fn nearest_option(&self, answer: &str) -> Option<&str> {
+        let options: Vec<&str> = self.options().iter().map(|option| option.trim()).collect();
+        let is_number = answer.parse::<u64>().is_ok();
+        if is_number || options.iter().any(|option| option.eq_ignore_ascii_case(answer)) {
+            return None;
+        }
+        nearest(answer, &options)
+    }
+
+    /// Returns who asked, as lists show it.
+    pub(super) fn who(&self) -> String {
+        let record = self.record.as_ref();
+        let shown = record.map(|record| record.label.as_deref().unwrap_or(&record.sender));
+        let asker = || match &self.kind {
+            PromptKind::Question(question) => question.asker.as_str(),
+            PromptKind::Dialog(prompt) => prompt.agent.as_str(),
+            PromptKind::Notification => "it",
+        };
+        sanitise_line(shown.unwrap_or_else(asker))
+    }
+
     /// Finds the target that `text` names, or the only open one if there is no text.
     pub(super) fn read(text: Option<&str>, journal: &mut Journal) -> Result<Self, Failure> {
         if let Some(text) = text
@@ -49,17 +112,25 @@ impl NamedPrompt {
         let message = match text {
             None => only_one(&open, &list)?,
             Some("last") => open.last().cloned().ok_or_else(nothing_open)?,
-            Some(text) => find_by_id(text, &open, &list)?,
+            Some(text) => find(text, &open, &list)?,
         };
-        let record = list.get(&message).cloned();
-        let kind = match journal.prompt_of_message(&message)? {
+        Self::of_message(&message, &list, journal)
+    }
+
+    fn of_message(
+        message: &MessageId,
+        list: &NotificationStore,
+        journal: &mut Journal,
+    ) -> Result<Self, Failure> {
+        let record = list.get(message).cloned();
+        let kind = match journal.prompt_of_message(message)? {
             Some(prompt) => PromptKind::Dialog(prompt),
-            None => match question_behind(&message, journal)? {
+            None => match question_behind(message, journal)? {
                 Some(question) if !is_in_dialog(record.as_ref()) => PromptKind::Question(question),
                 _ => PromptKind::Notification,
             },
         };
-        let short_id = list.short_id(&message);
+        let short_id = list.short_id(message);
         if matches!(kind, PromptKind::Notification) && !record.as_ref().is_some_and(Record::needs_person) {
             let what = format!("{} asks nothing", short_id.as_deref().unwrap_or(message.as_str()));
             return Err(Failure::new(Exit::Data, what).hint("ringer"));
@@ -123,13 +194,36 @@ fn only_one(open: &[MessageId], list: &NotificationStore) -> Result<MessageId, F
     }
 }
 
-/// Resolves an id among the open notifications, else among all.
-fn find_by_id(text: &str, open: &[MessageId], list: &NotificationStore) -> Result<MessageId, Failure> {
+/// The error for a name that nothing has.
+fn unknown(text: &str, list: &NotificationStore) -> Failure {
+    let open = list.needs_person().map(|record| record.label.as_deref().unwrap_or(&record.sender));
+    let names: Vec<&str> = open.collect();
+    let nearest = nearest(text, &names).map(|name| format!("did you mean {}? ", sanitise_line(name)));
+    let what = format!("nothing is called {}", sanitise_line(text));
+    Failure::new(Exit::Data, what)
+        .hint(format!("{}ringer list shows names and ids", nearest.unwrap_or_default()))
+}
+
+/// Returns true for words that are an answer and never a name.
+fn is_answer_word(word: &str) -> bool {
+    matches!(word, "allow" | "deny" | "always") || word.parse::<u64>().is_ok()
+}
+
+/// Finds what a person named among the open notifications, else among all. The beginning of a name counts only in a terminal,
+/// where the person sees what was understood.
+fn find(text: &str, open: &[MessageId], list: &NotificationStore) -> Result<MessageId, Failure> {
     // Questions of other machines are not in this journal's tables.
     if let Some(record) = QuestionId::parse(text).ok().and_then(|id| list.asking(&id)) {
         return Ok(record.id.clone());
     }
-    match IdMatch::among(text, open.iter().rev()) {
+    let is_open = |record: &&Record| open.contains(&record.id);
+    let by_name =
+        || IdMatch::of(list.with_name(text).filter(is_open).map(|record| record.id.clone()).collect());
+    let by_beginning = || {
+        let found = list.with_name_beginning(text).filter(|_| can_ask()).filter(is_open);
+        IdMatch::of(found.map(|record| record.id.clone()).collect())
+    };
+    match IdMatch::among(text, open.iter().rev()).or(by_name).or(by_beginning) {
         IdMatch::One(message) => Ok(message),
         IdMatch::Several(several) => {
             let what = format!("{} fits several open ones", sanitise_line(text));
@@ -138,9 +232,9 @@ fn find_by_id(text: &str, open: &[MessageId], list: &NotificationStore) -> Resul
         IdMatch::Unknown if text.starts_with("q-") => {
             Err(ringer_journal::Error::NoQuestion(sanitise_line(text)).into())
         }
-        IdMatch::Unknown => notifications::named(list, text, &Clock::local())?.ok_or_else(|| {
-            Failure::new(Exit::Data, format!("unknown id {}", sanitise_line(text))).hint("ringer")
-        }),
+        IdMatch::Unknown => {
+            notifications::named(list, text, &Clock::local())?.ok_or_else(|| unknown(text, list))
+        }
     }
 }
 

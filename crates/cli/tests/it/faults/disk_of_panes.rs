@@ -132,7 +132,7 @@ fn panes_can_be_reached_in_a_home_that_became_read_only() {
     let session = Session::new();
     let hub = &session.hub;
     let Some(speaker) = Speaker::open(hub) else { return };
-    let send = r#"read line; "$RINGER" send speaker "$line"; echo $? > exit; read line"#;
+    let send = r#"read line; "$RINGER" pane send speaker "$line"; echo $? > exit; read line"#;
     speaker.run(&["open", "-d", "--name", "agent", "--", "sh", "-c", &format!("{BECOME_AGENT}; {send}")]);
     until("the agent is known", || !json(&speaker.run(&["status", "--json"]))["agents"][0].is_null());
     speaker.mounts.sh(READ_ONLY);

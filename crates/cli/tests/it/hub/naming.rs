@@ -107,6 +107,47 @@ fn a_question_is_answered_by_its_short_id() {
 }
 
 #[test]
+fn what_the_list_shows_names_who_asks() {
+    let environment = HubEnvironment::new();
+    let ask = |from: &str, question: &str| {
+        let question = [question, "--option", "Postgres", "--option", "SQLite"];
+        environment.run(&[&["ask", "--from", from][..], &question].concat());
+    };
+    let answers = || {
+        let all = environment.json(&["list", "--open", "--all", "--json"]);
+        let rows = all.as_array().expect("a list").clone();
+        rows.iter().map(|row| row["answer"].as_str().unwrap_or("open").to_owned()).collect::<Vec<_>>()
+    };
+    // One is open, so an option is enough; what is nearly one is not sent.
+    ask("infra", "Which database?");
+    let complaint = environment.fails(&["answer", "SQLit"], 64);
+    assert!(complaint.contains("did you mean \"SQLite\"?"), "{complaint}");
+    assert_eq!(answers(), ["open"]);
+    assert_eq!(environment.run(&["answer", "sqlite"]), "infra: answered \"SQLite\"\n");
+    // Of two it is named by who asks.
+    ask("infra", "Which other?");
+    ask("web", "And here?");
+    let complaint = environment.fails(&["answer", "SQLite"], 65);
+    assert!(complaint.contains("nothing is called SQLite"), "{complaint}");
+    let complaint = environment.fails(&["answer", "infrq", "SQLite"], 65);
+    assert!(complaint.contains("did you mean infra?"), "{complaint}");
+    let shown = environment.fails(&["answer", "web"], 64);
+    assert!(shown.contains("no answer given"), "{shown}");
+    assert_eq!(environment.run(&["answer", "web", "2"]), "web: answered \"SQLite\"\n");
+    let complaint = environment.fails(&["answer", "web", "Postgres"], 65);
+    assert!(complaint.contains("web was already answered \"SQLite\""), "{complaint}");
+    assert_eq!(environment.run(&["answer", "infra", "Postgres"]), "infra: answered \"Postgres\"\n");
+    assert_eq!(answers(), ["SQLite", "Postgres", "SQLite"]);
+    // Everything of one sender.
+    environment.notify(&["--from", "web", "one"]);
+    environment.notify(&["--from", "web", "two"]);
+    environment.notify(&["--from", "infra", "three"]);
+    assert!(environment.run(&["why", "web"]).contains("two"));
+    assert!(environment.run(&["snooze", "infra", "20m"]).contains("three"));
+    assert_eq!(environment.run(&["read", "web"]), "2 read\n");
+}
+
+#[test]
 fn a_message_to_an_unknown_agent_waits_with_a_warning() {
     let environment = HubEnvironment::new();
     environment.notify(&["--from", "worker-1", "here I am"]);

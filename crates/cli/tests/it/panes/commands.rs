@@ -54,7 +54,7 @@ fn uninstall_does_not_leave_programs_behind() {
 fn an_agent_may_not_type_into_a_pane() {
     let session = Session::new();
     session.open("victim", "read line; echo $line > typed; read line");
-    let send = "\"$RINGER\" send victim yes 2> said; echo $? > exit; read line";
+    let send = "\"$RINGER\" pane send victim yes 2> said; echo $? > exit; read line";
     session.open("agent", &format!("{BECOME_AGENT}; {send}"));
     assert_eq!(session.line_of("exit"), "77");
     assert!(session.line_of("said").contains("must not type into a pane"));
@@ -111,7 +111,7 @@ fn commands_for_running_panes_start_none() {
         let failed = session.hub.fails(arguments, 69);
         assert!(failed.contains("no panes are open") && failed.contains("hint: ringer open"), "{failed}");
     }
-    assert!(session.with_words(&["panes"]).is_empty());
+    assert!(session.with_words(&["pane-server"]).is_empty());
 }
 
 /// The server and the keeper need some for each pane. Their programs have the limit of the shell, as long as the keeper can start them so.
@@ -226,7 +226,7 @@ fn a_name_that_could_not_be_read_is_refused() {
         let refused = session.hub.fails(&["open", "-d", option, &"ä".repeat(101)], 64);
         assert!(refused.contains("101 characters, and at most 100"), "{refused}");
     }
-    assert!(session.with_words(&["panes"]).is_empty());
+    assert!(session.with_words(&["pane-server"]).is_empty());
     session.run(&["open", "-d", "--name", &"ä".repeat(100), "--", "cat"]);
 }
 

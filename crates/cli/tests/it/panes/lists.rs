@@ -93,7 +93,7 @@ fn a_command_that_is_not_there_opens_no_pane_and_one_that_cannot_start_rings() {
     let mut command = session.hub.ringer(&["open", "-d", "--", "./plain"]);
     let output = command.current_dir(session.directory()).output().expect("it runs");
     assert_eq!(output.status.code(), Some(126), "{}", String::from_utf8_lossy(&output.stderr));
-    assert!(session.with_words(&["panes"]).is_empty(), "nothing was started for them");
+    assert!(session.with_words(&["pane-server"]).is_empty(), "nothing was started for them");
 
     // It is there, but the program that runs it is not.
     let program = session.file("program");
@@ -128,7 +128,7 @@ fn the_doctor_looks_at_server_keeper_and_what_is_saved() {
         assert!(found == verdict && what.contains(words), "{found}: {what}");
     };
     check("ok", "none were opened yet");
-    assert!(session.with_words(&["panes"]).is_empty(), "it only looks");
+    assert!(session.with_words(&["pane-server"]).is_empty(), "it only looks");
     session.run(&["open", "-d", "--", "sleep", "1000"]);
     let saved = session.hub.base.home().join("panes.json");
     until("the session is saved", || fs::read_to_string(&saved).is_ok_and(|saved| saved.contains("sleep")));

@@ -125,7 +125,7 @@ impl Session {
     fn only(&self, word: &str) -> u32 {
         let mut found = Vec::new();
         until(&format!("one process with {word}"), || {
-            found = self.with_words(&["panes", word]);
+            found = self.with_words(&["pane-server", word]);
             found.len() == 1
         });
         found[0]

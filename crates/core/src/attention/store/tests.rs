@@ -47,6 +47,39 @@ fn an_agents_prompt_stays_open_until_the_agent_goes_on() {
 }
 
 #[test]
+fn a_name_that_is_shown_names_the_one_that_waits() {
+    let mut store = NotificationStore::default();
+    let of = |record: Record, sender: &str, label: &str| Record {
+        sender: sender.into(),
+        label: Some(label.into()),
+        key: None,
+        ..record
+    };
+    store.add(of(question(1, pane("w", "a")), "claude-1", "api/auth"), 0);
+    store.add(of(record(2, pane("w", "b")), "claude-1", "api/auth"), 0);
+    store.add(of(record(3, pane("x", "c")), "codex-9", "web"), 0);
+    let far =
+        Record { machine: Some("box".into()), ..of(record(4, pane("y", "d")), "claude-7@box", "infra") };
+    store.add(far, 0);
+    let check = |store: &NotificationStore, text: &str, numbers: &[u64]| {
+        let expected = IdMatch::of(numbers.iter().map(|number| id(*number)).collect());
+        assert_eq!(store.named(text), expected, "{text}");
+    };
+    check(&store, "api/auth", &[1]);
+    check(&store, "claude-1", &[1]);
+    check(&store, "web", &[3]);
+    check(&store, "infra@box", &[4]);
+    check(&store, "box", &[4]);
+    check(&store, "api", &[1]);
+    check(&store, "claude", &[4, 1]);
+    check(&store, "nothing", &[]);
+    check(&store, "last", &[4]);
+    store.add(of(record(5, pane("x", "e")), "gemini-2", "web"), 0);
+    check(&store, "web", &[5, 3]);
+    check(&store, "allow", &[]);
+}
+
+#[test]
 fn what_no_agent_waits_for_ends_when_it_is_read() {
     let check = |record: Record, by: ReadReason, is_resolved: bool| {
         let mut store = NotificationStore::default();
