@@ -83,6 +83,8 @@ enum Command {
     Clear(mark::ClearArgs),
     Snooze(mark::SnoozeArgs),
     Mute(mute::Args),
+    #[command(hide = true)]
+    Unmute(mute::UnmuteArgs),
     Dnd(mute::DndArgs),
     Digest(list::DigestArgs),
     Undo(mark::UndoArgs),
@@ -168,6 +170,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Clear(arguments)) => mark::clear(&arguments),
         Some(Command::Snooze(arguments)) => mark::snooze(&arguments),
         Some(Command::Mute(arguments)) => mute::run(&arguments),
+        Some(Command::Unmute(arguments)) => mute::unmute(&arguments),
         Some(Command::Dnd(arguments)) => mute::dnd(&arguments),
         Some(Command::Digest(arguments)) => list::digest(&arguments),
         Some(Command::Undo(arguments)) => mark::undo(&arguments),

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::civil::{Date, Weekday};
 use jiff::tz::TimeZone;
-use ringer_core::time::{TimeOfDay, parse_span};
+use jiff::{Span, SpanRelativeTo, Timestamp};
+use ringer_core::time::TimeOfDay;
 
 /// Parses `90`, `1.5` (seconds), `500ms`, `30s`, `10m`, `2h`, `7d`.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
@@ -42,32 +43,77 @@ pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
 }
 
 /// Examples for [`parse_until`], in errors and help.
-pub(crate) const UNTIL_EXAMPLES: &str = "90s, 20m, 2h, until 18:00, tomorrow";
-const MORNING_HOUR: i8 = 9;
+pub(crate) const UNTIL_EXAMPLES: &str =
+    "20m, 1h30m, 2 days, 18:00, until 6pm, tonight, tomorrow, until monday";
+/// Minutes after midnight.
+const MORNING: u16 = 9 * 60;
+const NOON: u16 = 12 * 60;
+const EVENING: u16 = 20 * 60;
 
-/// Parses the end of a span, in milliseconds since 1970: `90s`, `20m`, `2h` from now, `until 18:00` (the next time the clock
-/// shows that), or `tomorrow` (09:00).
+/// Parses the end of a span, in milliseconds since 1970: a span from now (`20m`, `1h30m`, `2 days`), a time of day (`18:00`,
+/// `6pm`: the next time the clock shows it), `tonight` (20:00), `tomorrow` or a weekday (09:00). Each may follow `until`.
 pub(crate) fn parse_until(text: &str, now_ms: i64) -> Result<i64, String> {
     parse_until_in(text, now_ms, &TimeZone::system())
         .ok_or_else(|| format!("invalid time {text:?}; examples: {UNTIL_EXAMPLES}"))
 }
 
 fn parse_until_in(text: &str, now_ms: i64, zone: &TimeZone) -> Option<i64> {
-    if let Some(span) = parse_span(text) {
+    let text = text.trim().to_ascii_lowercase();
+    if let Some(span) = parse_words_of_span(text.strip_prefix("for ").unwrap_or(&text)) {
         return now_ms.checked_add(i64::try_from(span.as_millis()).ok()?).filter(|until| *until > now_ms);
     }
+    let after_until = text.strip_prefix("until ").map(str::trim);
+    let word = after_until.unwrap_or(&text);
     let today = Timestamp::from_millisecond(now_ms).ok()?.to_zoned(zone.clone()).date();
-    let at = |day: jiff::civil::Date, hour: i8, minute: i8| {
-        Some(day.at(hour, minute, 0, 0).to_zoned(zone.clone()).ok()?.timestamp().as_millisecond())
+    let at = |day: Date, minutes: u16| {
+        let (hour, minute) = (minutes / 60, minutes % 60);
+        let moment = day.at(i8::try_from(hour).ok()?, i8::try_from(minute).ok()?, 0, 0);
+        Some(moment.to_zoned(zone.clone()).ok()?.timestamp().as_millisecond())
     };
-    if text == "tomorrow" {
-        return at(today.tomorrow().ok()?, MORNING_HOUR, 0);
+    let next = |minutes: u16| {
+        at(today, minutes).filter(|until| *until > now_ms).or_else(|| at(today.tomorrow().ok()?, minutes))
+    };
+    match word {
+        "tomorrow" => at(today.tomorrow().ok()?, MORNING),
+        // In the evening it means midnight.
+        "tonight" => at(today, EVENING).filter(|until| *until > now_ms).or_else(|| next(0)),
+        "noon" => next(NOON),
+        "midnight" => next(0),
+        word => match weekday(word) {
+            Some(day) => at(today.nth_weekday(1, day).ok()?, MORNING),
+            // A bare number could be minutes.
+            None if after_until.is_none() && word.parse::<u8>().is_ok() => None,
+            None => next(time_of_day(word)?),
+        },
     }
-    let minutes = TimeOfDay::parse(text.strip_prefix("until ")?.trim())?.minutes();
-    let (hour, minute) = (i8::try_from(minutes / 60).ok()?, i8::try_from(minutes % 60).ok()?);
-    at(today, hour, minute)
-        .filter(|until| *until > now_ms)
-        .or_else(|| at(today.tomorrow().ok()?, hour, minute))
+}
+
+/// Parses `20m`, `1h30m`, `10min`, `1 hour`, `2 days`.
+fn parse_words_of_span(text: &str) -> Option<Duration> {
+    let span: Span = text.parse().ok()?;
+    let length = span.to_duration(SpanRelativeTo::days_are_24_hours()).ok()?;
+    Duration::try_from(length).ok()
+}
+
+fn weekday(word: &str) -> Option<Weekday> {
+    let days = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let found = days.iter().position(|day| *day == word || day[..3] == *word)?;
+    Weekday::from_monday_zero_offset(i8::try_from(found).ok()?).ok()
+}
+
+/// Parses `18:00`, `18`, `6pm`, `6:30 pm` into minutes after midnight.
+fn time_of_day(word: &str) -> Option<u16> {
+    let (clock, half) = match (word.strip_suffix("pm"), word.strip_suffix("am")) {
+        (Some(clock), _) => (clock.trim(), Some(NOON)),
+        (_, Some(clock)) => (clock.trim(), Some(0)),
+        _ => (word, None),
+    };
+    let with_minutes = if clock.contains(':') { clock.to_owned() } else { format!("{clock}:00") };
+    let minutes = TimeOfDay::parse(&with_minutes)?.minutes();
+    match half {
+        None => Some(minutes),
+        Some(half) => (60..NOON + 60).contains(&minutes).then_some(minutes % NOON + half),
+    }
 }
 
 #[cfg(test)]
@@ -110,12 +156,49 @@ mod tests {
         // Daylight saving begins in this night: 02:30 does not exist, and the morning comes an hour sooner.
         check("tomorrow", "2026-03-28T12:00:00Z", Some("2026-03-29T07:00:00Z"));
         check("until 02:30", "2026-03-28T12:00:00Z", Some("2026-03-29T01:30:00Z"));
-        for wrong in
-            ["", "90", "0s", "25h", "7d", "1.5h", "soon", "18:00", "until", "until 24:00", "until tomorrow"]
-        {
+        for (text, expected) in [
+            ("10min", "2026-02-17T11:10:00Z"),
+            ("1 hour", "2026-02-17T12:00:00Z"),
+            ("1h30m", "2026-02-17T12:30:00Z"),
+            ("for 2h", "2026-02-17T13:00:00Z"),
+            ("1.5h", "2026-02-17T12:30:00Z"),
+            ("2 days", "2026-02-19T11:00:00Z"),
+            ("18:00", "2026-02-17T17:00:00Z"),
+            ("until 18", "2026-02-17T17:00:00Z"),
+            ("until 6pm", "2026-02-17T17:00:00Z"),
+            ("6:30 PM", "2026-02-17T17:30:00Z"),
+            ("until 12am", "2026-02-17T23:00:00Z"),
+            ("12pm", "2026-02-18T11:00:00Z"),
+            ("tonight", "2026-02-17T19:00:00Z"),
+            ("noon", "2026-02-18T11:00:00Z"),
+            ("midnight", "2026-02-17T23:00:00Z"),
+            ("until tomorrow", "2026-02-18T08:00:00Z"),
+            // It is a Tuesday.
+            ("until monday", "2026-02-23T08:00:00Z"),
+            ("tuesday", "2026-02-24T08:00:00Z"),
+            ("wed", "2026-02-18T08:00:00Z"),
+        ] {
+            check(text, noon, Some(expected));
+        }
+        check("tonight", "2026-02-17T21:00:00Z", Some("2026-02-17T23:00:00Z"));
+        for wrong in [
+            "",
+            "90",
+            "18",
+            "0s",
+            "25h:",
+            "soon",
+            "until",
+            "until 24:00",
+            "13pm",
+            "0am",
+            "until 25",
+            "-1h",
+            "monday 5",
+        ] {
             check(wrong, noon, None);
         }
-        assert!(parse_until("soon", 0).unwrap_err().contains("until 18:00, tomorrow"));
+        assert!(parse_until("soon", 0).unwrap_err().contains("tonight, tomorrow"));
     }
 
     #[test]

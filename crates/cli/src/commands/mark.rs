@@ -161,7 +161,7 @@ pub(crate) struct SnoozeArgs {
     /// Agent, repository or id, as `ringer list` shows them, or `last` [default: the most urgent unread]
     #[arg(value_name = "WHO")]
     id: Option<String>,
-    /// Until when: 90s, 20m, 2h, `until 18:00`, tomorrow
+    /// Until when: 20m, 1h30m, 18:00, tonight, tomorrow, `until monday`
     #[arg(value_name = "TIME")]
     time: Vec<String>,
     /// Print the notification as one JSON object

@@ -26,7 +26,7 @@ use crate::time_arguments::{UNTIL_EXAMPLES, parse_until};
 ///   ringer mute --here until 18:00
 ///   ringer mute --all tomorrow      # until 09:00
 ///   ringer mute --list
-///   ringer mute --off ci
+///   ringer unmute ci                # also: ringer mute --off ci
 #[derive(Debug, clap::Args)]
 #[command(
     verbatim_doc_comment,
@@ -37,7 +37,7 @@ pub(crate) struct Args {
     /// Mute what this agent, or a script of this name, sends
     #[arg(value_name = "AGENT")]
     agent: Option<String>,
-    /// Until when: 90s, 20m, 2h, `until 18:00`, tomorrow [default: until you end it]
+    /// Until when: 20m, 1h30m, 18:00, tonight, tomorrow, `until monday` [default: until you end it]
     #[arg(value_name = "TIME")]
     time: Vec<String>,
     /// Mute this repository
@@ -106,19 +106,31 @@ impl Args {
     }
 }
 
+/// End what `ringer mute` began: of one agent, or every mute
+#[derive(Debug, clap::Args)]
+pub(crate) struct UnmuteArgs {
+    /// The agent, or the script, that is muted [default: every mute]
+    #[arg(value_name = "AGENT")]
+    agent: Option<String>,
+}
+
+pub(crate) fn unmute(arguments: &UnmuteArgs) -> Outcome {
+    change(&Change::End(arguments.agent.clone().map(MuteTarget::Agent)), false)
+}
+
 /// Do not disturb: mute everything, for a while
 ///
 /// The same as `ringer mute --all`, but some kinds can be let through. Everything is still
-/// listed as unread. Without a time, it holds until `ringer dnd --off`.
+/// listed as unread. Without a time, it holds until `ringer dnd off`.
 ///
 /// Examples:
 ///   ringer dnd 1h
-///   ringer dnd until 14:00 --allow question,permission
-///   ringer dnd --off
+///   ringer dnd until 2pm --allow question,permission
+///   ringer dnd off
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct DndArgs {
-    /// Until when: 90s, 20m, 2h, `until 18:00`, tomorrow [default: until you end it]
+    /// Until when: 20m, 1h30m, 18:00, tonight, tomorrow, `until monday` [default: until you end it]
     #[arg(value_name = "TIME")]
     time: Vec<String>,
     /// Kinds that are not muted, separated by commas
@@ -133,10 +145,11 @@ pub(crate) struct DndArgs {
 }
 
 pub(crate) fn dnd(arguments: &DndArgs) -> Outcome {
-    if arguments.off {
+    let time = arguments.time.join(" ");
+    if arguments.off || time == "off" {
         return change(&Change::End(Some(MuteTarget::All)), arguments.json);
     }
-    let until_unix_ms = match arguments.time.join(" ").as_str() {
+    let until_unix_ms = match time.as_str() {
         "" => None,
         time => {
             let until = parse_until(time, IdSource::now().unix_ms);

@@ -34,11 +34,11 @@ fn sixty_of_a_terminal_at_once_are_a_handful_of_deliveries_and_one_unread_row() 
     assert!(rows <= 20, "{}", delivered());
     until("one is unread", || environment.list(&["--unread"]).len() == 1);
     assert!(environment.bodies(&["--unread"])[0].ends_with(" like this)"));
-    let mut sent = environment.bodies(&["--all", "--limit", "100"]);
-    assert_eq!(sent.len(), 60, "the journal has all");
-    sent.reverse();
+    let mut listed = environment.bodies(&["--all", "--limit", "100"]);
+    assert_eq!(listed.len(), 60, "the journal has all");
+    listed.reverse();
     let own = |text: &str| text.split(" (+").next().map(str::to_owned);
-    let place = |line: &str| sent.iter().position(|body| own(line) == own(body));
+    let place = |line: &str| listed.iter().position(|body| own(line) == own(body));
     let places: Vec<Option<usize>> = delivered().lines().map(place).collect();
     assert!(places.iter().all(Option::is_some) && places.is_sorted(), "in order: {places:?}");
 }
