@@ -22,6 +22,7 @@ const CLIENTS: &[Client] = &[
     Client { package: "@openai/codex", version: "0.169.0", program: "codex" },
     Client { package: "@google/gemini-cli", version: "0.61.0", program: "gemini" },
     Client { package: "opencode-ai", version: "1.18.33", program: "opencode" },
+    Client { package: "@github/copilot", version: "1.0.102", program: "copilot" },
     Client { package: "@modelcontextprotocol/inspector", version: "2.12.0", program: "mcp-inspector" },
 ];
 
@@ -261,7 +262,7 @@ mod tests {
             outcome.err().map(|failure| failure.to_string()).unwrap_or_default()
         };
         let all = "are not here: @anthropic-ai/claude-code@2.1.328 @openai/codex@0.169.0 @google/gemini-cli@0.61.0 \
-                   opencode-ai@1.18.33 @modelcontextprotocol/inspector@2.12.0 mcp==2.3.0; install them";
+                   opencode-ai@1.18.33 @github/copilot@1.0.102 @modelcontextprotocol/inspector@2.12.0 mcp==2.3.0; install them";
         assert!(complaint(&folder).contains(all), "{}", complaint(&folder));
         for client in CLIENTS {
             put(client, client.version, &folder);

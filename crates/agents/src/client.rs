@@ -25,7 +25,6 @@ mod adapter;
 mod claude;
 pub(crate) mod codex;
 mod copilot;
-mod cursor;
 mod gemini;
 mod input;
 mod json;
@@ -49,7 +48,7 @@ use adapter::Adapter;
 use prompt::TeeReader;
 
 pub(crate) use adapter::{
-    PushMethod, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
+    LogPlace, PushMethod, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
 };
 pub(crate) use claude::DENIED;
 pub use claude::{CONTEXT_LIMIT as CLAUDE_CONTEXT_LIMIT, FROM_RINGER, is_allowed_sequence};
@@ -58,7 +57,7 @@ pub use input::{HookInput, MAX_INPUT, MAX_KEPT};
 pub use json::InputError;
 pub(crate) use prompt::{BEFORE_REASON, PromptHooks, ReadResults};
 pub use reply::HookReply;
-pub use report::{HookPoint, HookReport, ToolCall, WAITING};
+pub use report::{HookPoint, HookReport, LogDetail, ToolCall, WAITING};
 pub use request::MAX_LINE;
 pub use settings::{ClientPaths, Format, McpForm};
 pub(crate) use settings::{FilePlace, HookEntryForm, InstalledHooks, PopupSetting, SettingsFile};
@@ -79,28 +78,13 @@ pub enum Client {
     Gemini,
     /// opencode.
     Opencode,
-    /// Cursor: the editor and `cursor-agent`.
-    Cursor,
     /// GitHub Copilot CLI.
     Copilot,
-    /// aider. It has no hooks; when it waits, it runs one command, which is `ringer notify`.
-    Aider,
-    /// VS Code. It has no hooks, only MCP servers.
-    Vscode,
 }
 
 impl Client {
     /// Every client, in the order in which documents list them.
-    pub const ALL: [Self; 8] = [
-        Self::Claude,
-        Self::Codex,
-        Self::Gemini,
-        Self::Opencode,
-        Self::Cursor,
-        Self::Copilot,
-        Self::Aider,
-        Self::Vscode,
-    ];
+    pub const ALL: [Self; 5] = [Self::Claude, Self::Codex, Self::Gemini, Self::Opencode, Self::Copilot];
 
     /// The name in commands and settings.
     pub fn as_str(self) -> &'static str {
@@ -122,20 +106,9 @@ impl Client {
         !matches!(self.adapter().push, PushMethod::Refused(_))
     }
 
-    /// Returns true if Ringer was run with it. Other clients are supported from their documentation only; `setup` and `doctor`
-    /// say so.
-    pub fn is_tested(self) -> bool {
-        self.adapter().is_tested
-    }
-
     /// Maximum characters of context per hook, if known.
     pub fn context_limit(self) -> Option<usize> {
         self.adapter().context_limit
-    }
-
-    /// Returns true if it reports events. Other clients only send messages.
-    pub fn reports_events(self) -> bool {
-        self.adapter().reports_events
     }
 
     pub(crate) fn adapter(self) -> &'static Adapter {
@@ -144,10 +117,7 @@ impl Client {
             Self::Codex => &codex::ADAPTER,
             Self::Gemini => &gemini::ADAPTER,
             Self::Opencode => &opencode::ADAPTER,
-            Self::Cursor => &cursor::ADAPTER,
             Self::Copilot => &copilot::ADAPTER,
-            Self::Aider => &adapter::AIDER,
-            Self::Vscode => &adapter::VSCODE,
         }
     }
 }
@@ -264,10 +234,9 @@ mod tests {
         for client in Client::ALL {
             assert_eq!(client.to_string().parse(), Ok(client));
         }
-        assert_eq!("cursor-agent".parse(), Ok(Client::Cursor));
         assert_eq!(
             "emacs".parse::<Client>().unwrap_err().to_string(),
-            "unknown agent \"emacs\" (known: claude, codex, gemini, opencode, cursor, copilot, aider, vscode)"
+            "unknown agent \"emacs\" (known: claude, codex, gemini, opencode, copilot)"
         );
     }
 
@@ -280,7 +249,6 @@ mod tests {
         check(Client::Claude, "6be1e699-d2b2-442c-995b-a5ac36193cd6", Some("claude-6be1e699"));
         check(Client::Opencode, "ses_66b3c4d5", Some("opencode-66b3c4d5"));
         check(Client::Codex, "abc", Some("codex-abc"));
-        check(Client::Cursor, "cdefee2d-2727-4b73-bf77-d9d830f31d2a", Some("cursor-30f31d2a"));
         check(Client::Gemini, "../../\n\u{e4}", None);
         check(Client::Gemini, "", None);
     }
@@ -297,7 +265,6 @@ mod tests {
         check_answer(Client::Codex, "Stop", &reply, r#"{"decision":"block","reason":"look"}"#);
         check_answer(Client::Gemini, "AfterAgent", &reply, r#"{"decision":"deny","reason":"look"}"#);
         check_answer(Client::Opencode, "session.idle", &reply, r#"{"prompt":"look"}"#);
-        check_answer(Client::Cursor, "stop", &reply, r#"{"followup_message":"look"}"#);
         check_answer(Client::Copilot, "agentStop", &reply, r#"{"decision":"block","reason":"look"}"#);
         // In Codex it would take the place of the tool's output.
         for client in Client::ALL {
@@ -322,7 +289,6 @@ mod tests {
         }
         check_answer(Client::Opencode, "session.created", &reply, "");
         check_answer(Client::Opencode, "session.context", &reply, r#"{"system":"listen\n\nhello"}"#);
-        check_answer(Client::Cursor, "sessionStart", &reply, r#"{"additional_context":"listen\n\nhello"}"#);
         check_answer(Client::Copilot, "sessionStart", &reply, r#"{"additionalContext":"listen\n\nhello"}"#);
     }
 

@@ -22,7 +22,7 @@ use ringer_journal::{
 use crate::client::{
     self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
 };
-use crate::sessions::{find_session, logged_turn_end};
+use crate::sessions::{add_log_detail, find_session, logged_turn_end};
 use crate::waiting_hook::{WaitingHook, wait_while_idle};
 
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
@@ -53,6 +53,9 @@ pub fn call(
     let deadline = check_prompt(client, event, &mut report, context);
     if let Some(session_id) = report.session_id.clone().filter(|_| report.has_unexplained_end()) {
         report.replace_turn_end(&logged_turn_end(client, &(context.paths)(), &session_id));
+    }
+    if report.log_detail.is_some() {
+        add_log_detail(client, &(context.paths)(), &mut report);
     }
     let until = Instant::now() + LONGEST_WAIT;
     let mut call = Call { client, event, agent, report, context, until };
@@ -107,6 +110,11 @@ impl Call<'_> {
         let known = journal.agent_info(&self.agent).ok().flatten();
         if known.as_ref().is_some_and(|known| self.is_forged(journal, known)) {
             return Err(HookError::Forged(self.agent.clone()));
+        }
+        // The parent of a subagent of Copilot CLI may be a subagent as well, and is no agent of Ringer's.
+        let asks = self.report.signals.iter().any(Signal::is_blocked);
+        if self.report.subagent && known.is_none() && !asks {
+            return Ok(EventOutcome::default());
         }
         self.record_running_tool();
         let stamp = IdSource::now();

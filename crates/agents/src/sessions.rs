@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use ringer_core::agent::{AgentState, Authority, Signal, SignalContent};
 use ringer_core::message::Agent;
@@ -15,7 +16,8 @@ use ringer_journal::{
 use ringer_platform::owned;
 
 use crate::client::{
-    Client, ClientPaths, ReadSession, SessionActivity, SessionFile, SessionFiles, SessionStatus, TurnEnd,
+    Client, ClientPaths, HookReport, LogPlace, ReadSession, SessionActivity, SessionFile, SessionFiles,
+    SessionStatus, TurnEnd,
 };
 
 /// Maximum files to read. Far more than sessions run at once.
@@ -28,6 +30,10 @@ const SETTLED_MS: i64 = 700;
 /// How long the client may take to write a session's last message after the session is idle. A message that should have been
 /// continued means an interruption, which no hook reports.
 pub(crate) const LAST_MESSAGE_MS: i64 = 400;
+
+/// How long a hook waits for a line of its session's log. Copilot wrote the refusal of a permission 10 ms after it called the hook.
+const DETAIL_WITHIN: Duration = Duration::from_millis(150);
+const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 /// Age of a session file after which its first hook has surely been called.
 const FIRST_HOOK: Duration = Duration::from_secs(5);
@@ -46,12 +52,43 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
             let (path, read) = find_status_file(client, paths, session_id)?;
             read(&read_small(&path)?)
         }
-        SessionFiles::Logs { directory, name_end, read } => {
-            let log = find_log(&settings.join(directory), &name_end(session_id))?;
-            let tail = tail_of(&log, MAX_TAIL).ok()?;
-            let status = tail.rsplit(|byte| *byte == b'\n').find_map(read);
+        SessionFiles::Logs { directory, place, read, .. } => {
+            let tail = log_tail(&settings.join(directory), place, session_id)?;
+            let status = read(&tail);
             Some(SessionFile { session_id: session_id.to_owned(), socket: None, cwd: None, status })
         }
+    }
+}
+
+/// Reads the end of a session's log.
+fn log_tail(directory: &Path, place: &LogPlace, session_id: &str) -> Option<Vec<u8>> {
+    let log = match place {
+        LogPlace::NameEnd(name_end) => find_log(directory, &name_end(session_id))?,
+        LogPlace::SessionDirectory(name) => {
+            let is_name = session_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+            is_name.then(|| directory.join(session_id).join(name))?
+        }
+    };
+    tail_of(&log, MAX_TAIL).ok()
+}
+
+/// Adds to a hook's report what only the session's log has. The client may write it while the hook runs.
+pub(crate) fn add_log_detail(client: Client, paths: &ClientPaths, report: &mut HookReport) {
+    let (Some(detail), Some(session_id)) = (report.log_detail, report.session_id.clone()) else { return };
+    let adapter = client.adapter();
+    let Some(SessionFiles::Logs { directory, place, add_detail: Some(add_detail), .. }) = &adapter.sessions
+    else {
+        return;
+    };
+    let directory = (adapter.settings.user_directory)(paths).join(directory);
+    let start = Instant::now();
+    loop {
+        let tail = log_tail(&directory, place, &session_id);
+        let is_added = tail.is_some_and(|tail| add_detail(report, detail, &tail));
+        if is_added || start.elapsed() >= DETAIL_WITHIN {
+            return;
+        }
+        sleep(LOOK_EVERY);
     }
 }
 
@@ -349,6 +386,21 @@ mod tests {
         );
         assert_eq!(status(&format!("{aborted}\n{}", "x".repeat(100_000))), None);
         assert_eq!(find_session(Client::Codex, &paths, "another"), None);
+    }
+
+    #[test]
+    fn a_log_of_copilot_is_in_the_directory_of_its_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let session = directory.path().join(".copilot/session-state/eb4951b2-cdcf");
+        fs::create_dir_all(&session).unwrap();
+        let paths = ClientPaths::new(directory.path());
+        let aborted =
+            r#"{"type":"abort","data":{"reason":"user_abort"},"timestamp":"2026-11-19T21:08:54.693Z"}"#;
+        fs::write(session.join("events.jsonl"), aborted).unwrap();
+        let status = |id: &str| find_session(Client::Copilot, &paths, id)?.status;
+        assert_eq!(status("eb4951b2-cdcf").map(|status| status.activity), Some(SessionActivity::Interrupted));
+        assert_eq!(status("another"), None);
+        assert_eq!(status("../session-state/eb4951b2-cdcf"), None);
     }
 
     #[test]

@@ -25,12 +25,11 @@
 //! ```
 //!
 //! It never writes a file that it could not read completely, changes a byte that is not Ringer's, or overwrites a `notify`,
-//! plugin, notification command or MCP server that is not Ringer's. It does not read the environment or run a program. It uses
+//! plugin or MCP server that is not Ringer's. It does not read the environment or run a program. It uses
 //! the clock only to wait for a client that is writing the same file.
 //!
 //! Bounds: files up to [`MAX_FILE`], nesting up to 128 levels, [`MAX_BACKUPS`] backups per file.
 
-mod aider_conf;
 mod apply;
 mod codex_toml;
 mod entries;

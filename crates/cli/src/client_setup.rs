@@ -13,10 +13,6 @@ use crate::context;
 use crate::failure::{Exit, Failure};
 use crate::output::{count, short_path};
 
-/// The hint if the person has configured aider's notifications themselves.
-pub(crate) const TAKEN: &str = "remove that line, or make your notifications-command run: \
-     ringer notify --from aider --kind waiting \"aider waits for you\"";
-
 /// Returns the paths of the person's client settings, with `project` also of those in this repository.
 pub(crate) fn setup_paths(project: bool) -> Result<ClientPaths, Failure> {
     let home = path_variable("HOME").ok_or_else(|| Failure::new(Exit::CannotCreate, "HOME is not set"))?;
@@ -101,7 +97,6 @@ fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
         // The person's own `notify` stays; the notes mention it.
         Format::CodexConfig => change.notes.is_empty().then(|| "notify".to_owned()),
         Format::OpencodePlugin => Some("a plugin".to_owned()),
-        Format::AiderConf => Some("a notification command".to_owned()),
         _ => None,
     };
     let has_server = entries.has_mcp_server() && change.target.mcp.is_some();
@@ -112,15 +107,10 @@ fn entry(plan: &Plan, change: &FileChange) -> Option<String> {
 
 pub(crate) fn failure(error: &SetupError) -> Failure {
     let exit = match error {
-        SetupError::Jsonc { .. }
-        | SetupError::Toml { .. }
-        | SetupError::Yaml(_)
-        | SetupError::AlreadySet { .. }
-        | SetupError::NotText(_) => Exit::Config,
+        SetupError::Jsonc { .. } | SetupError::Toml { .. } | SetupError::NotText(_) => Exit::Config,
         _ => Exit::CannotCreate,
     };
     let hint = match exit {
-        Exit::Config if matches!(error, SetupError::AlreadySet { .. }) => TAKEN,
         Exit::Config => "correct the file, which was not changed, then run: ringer setup",
         _ => "ringer setup --dry-run",
     };

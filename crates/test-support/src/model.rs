@@ -31,7 +31,7 @@ pub enum Answer {
         /// The tool's input.
         input: Value,
     },
-    /// Several tool calls at once. Only used with the Messages API.
+    /// Several tool calls at once. Only used with the Messages API and with Chat Completions.
     Tools(Vec<(&'static str, Value)>),
     /// An error, for this request and for all retries until the test gives another answer.
     Error {

@@ -1,5 +1,5 @@
-//! The differences between clients, and the clients without hooks. A new client needs a file with an [`Adapter`], a
-//! [`Client`](super::Client), an entry in `Client::ALL` and a line in `adapter()`.
+//! The differences between clients. A new client needs a file with an [`Adapter`], a [`Client`](super::Client), an entry in
+//! `Client::ALL` and a line in `adapter()`.
 
 use std::path::PathBuf;
 
@@ -10,16 +10,11 @@ use ringer_core::message::SessionNonce;
 use super::input::HookInput;
 use super::prompt::PromptHooks;
 use super::reply::HookReply;
-use super::report::HookReport;
+use super::report::{HookReport, LogDetail};
 use super::settings::ClientSettings;
-use crate::client::settings::{FilePlace, Format, McpForm, SettingsFile};
 
 /// One client: its properties, and the functions that read and answer its hooks.
 #[derive(Debug)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a fact about one client, independent of the others"
-)]
 pub(crate) struct Adapter {
     /// The name in commands and settings.
     pub(super) name: &'static str,
@@ -27,12 +22,10 @@ pub(crate) struct Adapter {
     pub(crate) display_name: &'static str,
     /// The names of its programs. Each is accepted as the name of the client.
     pub(super) programs: &'static [&'static str],
-    /// Ringer was run with it, not only written from its documentation.
-    pub(super) is_tested: bool,
     /// Maximum characters of context per hook, if known.
     pub(super) context_limit: Option<usize>,
     /// The beginning of a session's id is random. Otherwise its end is: Codex and opencode ids begin with the time, so that two
-    /// sessions of one minute would get the same agent id. For other clients the documentation does not say.
+    /// sessions of one minute would get the same agent id.
     pub(super) session_id_begins_randomly: bool,
     /// It may start a new session in the same terminal without a hook that ends the old one.
     pub(crate) leaves_sessions_silently: bool,
@@ -40,8 +33,6 @@ pub(crate) struct Adapter {
     pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The text for the hook's standard output; `None` if nothing is to be written.
     pub(super) answer: fn(event: &str, reply: &HookReply) -> Option<String>,
-    /// It reports events. Other clients only send messages.
-    pub(super) reports_events: bool,
     /// Where it publishes its sessions, if it does.
     pub(crate) sessions: Option<SessionFiles>,
     /// How its hooks report dialogs, if these can be answered from elsewhere.
@@ -49,34 +40,6 @@ pub(crate) struct Adapter {
     pub(crate) push: PushMethod,
     /// The settings that `ringer setup` edits.
     pub(crate) settings: ClientSettings,
-}
-
-impl Adapter {
-    /// A client without hooks that Ringer was never run with.
-    pub(super) const fn without_hooks(
-        name: &'static str,
-        display_name: &'static str,
-        programs: &'static [&'static str],
-        takes_no_messages: &'static str,
-        settings: ClientSettings,
-    ) -> Self {
-        Self {
-            name,
-            display_name,
-            programs,
-            is_tested: false,
-            context_limit: None,
-            session_id_begins_randomly: false,
-            leaves_sessions_silently: false,
-            read: |_, _| HookReport::default(),
-            answer: |_, _| None,
-            reports_events: false,
-            sessions: None,
-            prompts: None,
-            push: PushMethod::Refused(takes_no_messages),
-            settings,
-        }
-    }
 }
 
 /// How a message is pushed to an idle session. `crate::push` acts on it.
@@ -99,51 +62,6 @@ pub(crate) enum PushMethod {
     },
 }
 
-/// aider runs one command when it waits, and that command is `ringer notify`.
-pub(super) const AIDER: Adapter = Adapter::without_hooks(
-    "aider",
-    "aider",
-    &["aider"],
-    "aider takes no messages",
-    ClientSettings {
-        // Its private files are here; its settings file is beside it.
-        user_directory: |paths| paths.home.join(".aider"),
-        project_directory: ".aider",
-        files: &[SettingsFile {
-            place: FilePlace::Beside,
-            ..SettingsFile::new(".aider.conf.yml", Format::AiderConf)
-        }],
-        hooks: None,
-        own_popups: None,
-    },
-);
-
-/// VS Code only has MCP servers. The form of the file is from "MCP configuration reference" (code.visualstudio.com/docs, a copy
-/// of 2026); its place is from the instructions of other projects.
-pub(super) const VSCODE: Adapter = Adapter::without_hooks(
-    "vscode",
-    "VS Code",
-    &["code"],
-    "VS Code takes no messages",
-    ClientSettings {
-        user_directory: |paths| {
-            let directory = if cfg!(target_os = "macos") {
-                paths.home.join("Library/Application Support")
-            } else {
-                paths.named_or_home(paths.config_home.as_ref(), ".config")
-            };
-            directory.join("Code/User")
-        },
-        project_directory: ".vscode",
-        files: &[SettingsFile::with_mcp_servers(
-            "mcp.json",
-            McpForm::Command { servers: "servers", has_type: true },
-        )],
-        hooks: None,
-        own_popups: None,
-    },
-);
-
 /// The form of a client's session files, below the person's settings directory.
 #[derive(Debug)]
 pub(crate) enum SessionFiles {
@@ -158,11 +76,29 @@ pub(crate) enum SessionFiles {
     Logs {
         /// The directory of the logs.
         directory: &'static str,
-        /// Returns the end of the name of a session's log.
-        name_end: fn(&str) -> String,
-        /// Reads a line. `None` if it does not change what the session does.
-        read: fn(&[u8]) -> Option<SessionStatus>,
+        place: LogPlace,
+        /// Reads what the session does from the end of its log.
+        read: fn(tail: &[u8]) -> Option<SessionStatus>,
+        /// Adds to a hook's report what only the log has, if the hooks lack something.
+        add_detail: Option<AddLogDetail>,
     },
+}
+
+/// Where the log of a session is, below the directory of the logs.
+#[derive(Debug)]
+pub(crate) enum LogPlace {
+    /// At most three directories below, in a file whose name ends with what this returns for the session's id.
+    NameEnd(fn(&str) -> String),
+    /// In the file of this name, in a directory that is named after the session.
+    SessionDirectory(&'static str),
+}
+
+/// Adds a detail from the end of a session's log to a hook's report. Returns false if the log does not have it yet.
+pub(crate) type AddLogDetail = fn(report: &mut HookReport, detail: LogDetail, tail: &[u8]) -> bool;
+
+/// Reads the last line of a log that says what the session does.
+pub(super) fn last_status(tail: &[u8], read: fn(&[u8]) -> Option<SessionStatus>) -> Option<SessionStatus> {
+    tail.rsplit(|byte| *byte == b'\n').find_map(read)
 }
 
 /// Files `SESSION.jsonl` with a line for each message, in a directory for each project.

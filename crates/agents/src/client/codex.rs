@@ -8,7 +8,9 @@ use ringer_core::agent::{AgentState, AnswerMethod, PermissionRequest, PromptCont
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::adapter::{Adapter, PushMethod, SessionActivity, SessionFiles, SessionStatus};
+use super::adapter::{
+    Adapter, LogPlace, PushMethod, SessionActivity, SessionFiles, SessionStatus, last_status,
+};
 use super::input::HookInput;
 use super::reply::{DecisionOutput, HookReply, to_json};
 use super::report::{HookPoint, HookReport};
@@ -32,18 +34,17 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "codex",
     display_name: "Codex",
     programs: &["codex"],
-    is_tested: true,
     context_limit: None,
     session_id_begins_randomly: false,
     leaves_sessions_silently: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    reports_events: true,
     // `sessions/2026/11/16/rollout-2026-11-16T07-34-19-SESSION.jsonl`
     sessions: Some(SessionFiles::Logs {
         directory: "sessions",
-        name_end: |session_id| format!("-{session_id}.jsonl"),
-        read: read_log_line,
+        place: LogPlace::NameEnd(|session_id| format!("-{session_id}.jsonl")),
+        read: |tail| last_status(tail, read_log_line),
+        add_detail: None,
     }),
     prompts: Some(HOOKS),
     push: PushMethod::Command {

@@ -3,7 +3,9 @@
 use jiff::Timestamp;
 use ringer_core::agent::{AgentState, Authority, BlockedOn, SignalContent};
 
-use super::adapter::{Adapter, PushMethod, SessionActivity, SessionFiles, SessionStatus};
+use super::adapter::{
+    Adapter, LogPlace, PushMethod, SessionActivity, SessionFiles, SessionStatus, last_status,
+};
 use super::input::HookInput;
 use super::json::Value;
 use super::reply::{DecisionOutput, HookReply, to_json};
@@ -26,18 +28,19 @@ pub(super) const ADAPTER: Adapter = Adapter {
     name: "gemini",
     display_name: "Gemini CLI",
     programs: &["gemini"],
-    is_tested: true,
     context_limit: None,
     session_id_begins_randomly: true,
     leaves_sessions_silently: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
-    reports_events: true,
     // `tmp/PROJECT/chats/session-2026-11-16T07-34-3e9bdf87.jsonl`: the name ends with the first part of the session's id.
     sessions: Some(SessionFiles::Logs {
         directory: "tmp",
-        name_end: |session_id| format!("-{}.jsonl", session_id.split('-').next().unwrap_or_default()),
-        read: read_log_line,
+        place: LogPlace::NameEnd(|session_id| {
+            format!("-{}.jsonl", session_id.split('-').next().unwrap_or_default())
+        }),
+        read: |tail| last_status(tail, read_log_line),
+        add_detail: None,
     }),
     prompts: None,
     push: PushMethod::Refused("Gemini CLI takes messages only while it works"),

@@ -22,7 +22,6 @@ const LIMITS: Limits = Limits {
 const KNOWN: &[&str] = &[
     // Identity, place, turn.
     "session_id",
-    "conversation_id",
     "sessionID",
     "sessionId",
     "thread-id",
@@ -30,8 +29,9 @@ const KNOWN: &[&str] = &[
     "parentID",
     "agent_id",
     "agent_type",
+    "parentAgentId",
+    "timestamp",
     "cwd",
-    "workspace_roots",
     "directory",
     "worktree",
     "transcript_path",
@@ -39,7 +39,6 @@ const KNOWN: &[&str] = &[
     "prompt_id",
     "turn_id",
     "turn-id",
-    "generation_id",
     "id",
     "type",
     "hook_event_name",
@@ -55,7 +54,6 @@ const KNOWN: &[&str] = &[
     "from_model",
     "to_model",
     "stop_hook_active",
-    "loop_count",
     "background_tasks",
     "session_crons",
     "is_interrupt",
@@ -73,13 +71,13 @@ const KNOWN: &[&str] = &[
     "details",
     "error",
     "error_details",
-    "error_message",
-    "recoverable",
     "name",
     "data",
     // Tools and their arguments.
     "tool",
     "tool_name",
+    "toolName",
+    "toolArgs",
     "tool_use_id",
     "tool_call_id",
     "tool_calls",
@@ -163,15 +161,12 @@ impl HookInput {
 
     /// The whole text; of a truncated one, its beginning and its end.
     pub fn full_text(&self, path: &str) -> Option<String> {
-        let text = self.whole_text(path)?;
-        Some(if text.cut { format!("{}\n…\n{}", text.head, text.tail) } else { text.head.clone() })
+        self.whole_text(path).map(TruncatedText::full)
     }
 
     /// The last non-blank line of a text, even if the text was truncated.
     pub fn last_line(&self, path: &str) -> Option<&str> {
-        let text = self.whole_text(path)?;
-        let end = if text.cut { &text.tail } else { &text.head };
-        end.trim_end().lines().next_back().map(str::trim)
+        self.whole_text(path)?.last_line()
     }
 
     pub(super) fn whole_text(&self, path: &str) -> Option<&TruncatedText> {

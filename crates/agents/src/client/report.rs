@@ -91,6 +91,24 @@ pub struct HookReport {
     pub prompt: Option<Prompt>,
     /// The answer that the client took in a dialog, if it reports it.
     pub dialog_answer: Option<Answer>,
+    /// What the report lacks and the session's log has.
+    pub log_detail: Option<LogDetail>,
+    /// The time of the call in milliseconds since 1970, by which its line is found in the session's log.
+    pub called_ms: Option<i64>,
+}
+
+/// A detail that no hook has, only the session's log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogDetail {
+    /// The last message of the turn.
+    LastMessage,
+    /// Why the turn failed.
+    Error,
+    /// What the agent asks the person.
+    Question,
+    /// No person attends, so the permission was refused without a dialog.
+    Permission,
 }
 
 impl HookReport {
@@ -245,14 +263,36 @@ impl HookReport {
 
     /// The turn ended with the message at this path.
     pub(super) fn done(&mut self, input: &HookInput, path: &str) {
-        let message = input.full_text(path).and_then(|message| trimmed(&message));
-        let mut signal = Signal::state(Authority::Hook, AgentState::Done);
-        signal.text.clone_from(&message);
-        self.signals.push(signal);
-        self.text = message;
-        self.last_line = input.last_line(path).map(str::to_owned);
+        self.done_without_message(input);
+        if let Some(message) = input.full_text(path) {
+            self.set_last_message(&message, input.last_line(path));
+        }
+    }
+
+    /// The turn ended. The input does not have the last message.
+    pub(super) fn done_without_message(&mut self, input: &HookInput) {
+        self.state(AgentState::Done);
         self.hook_point = HookPoint::Stopping { already_blocked: input.flag("stop_hook_active") };
+    }
+
+    /// Sets the message with which the turn ended.
+    pub(super) fn set_last_message(&mut self, message: &str, last_line: Option<&str>) {
+        self.last_line = last_line.map(str::to_owned);
+        self.set_signal_text(AgentState::Done, trimmed(message));
         self.apply_waiting_marker(WAITING);
+    }
+
+    /// Sets the text of the signal with this state, as one line.
+    pub(super) fn set_line(&mut self, state: AgentState, text: &str) {
+        self.set_signal_text(state, shorten(text));
+    }
+
+    fn set_signal_text(&mut self, state: AgentState, text: Option<String>) {
+        let state = SignalContent::State(state);
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == state) {
+            signal.text.clone_from(&text);
+        }
+        self.text = text;
     }
 
     /// The turn ended. The client does not say how.

@@ -70,9 +70,19 @@ pub(super) fn call_key(tool: &str, input: Option<&Value>) -> String {
     format!("{:016x}", fnv1a_64(bytes))
 }
 
+/// Identifies a tool call by its command or file.
+pub(super) fn text_key(text: &str) -> String {
+    format!("{:016x}", fnv1a_64(text.bytes()))
+}
+
 /// The beginnings of prompts that no person typed: messages from Ringer and other sessions, and the end of a background task.
-const PROGRAM_PROMPTS: [&str; 4] =
-    ["<notification source=", "<cross-session-message", "<task-notification", "<task_notification"];
+const PROGRAM_PROMPTS: [&str; 5] = [
+    "<notification source=",
+    "<cross-session-message",
+    "<task-notification",
+    "<task_notification",
+    "<system_notification>",
+];
 
 /// Returns true if a person typed this prompt.
 pub(super) fn is_from_person(prompt: &str) -> bool {
@@ -155,6 +165,7 @@ mod tests {
         assert!(!is_from_person("<notification source=\"agent:w\">\ndone\n</notification>"));
         assert!(!is_from_person("\n<task-notification>\n<status>completed</status>"));
         assert!(!is_from_person("<cross-session-message from=\"ringer\">"));
+        assert!(!is_from_person("<system_notification>\nShell command \"x\" has completed."));
     }
 
     #[test]

@@ -61,8 +61,6 @@ pub enum Format {
     CodexConfig,
     /// opencode's plugin, which belongs to Ringer.
     OpencodePlugin,
-    /// aider's `.aider.conf.yml`; only the notification settings are changed.
-    AiderConf,
     /// A file in which Ringer has only its MCP server.
     McpServers,
 }
@@ -115,8 +113,6 @@ pub(crate) struct PopupSetting {
 pub(crate) enum FilePlace {
     /// In the settings directory.
     Inside,
-    /// Next to the settings directory.
-    Beside,
     /// In another directory.
     In(fn(&ClientPaths) -> PathBuf),
 }
@@ -204,10 +200,8 @@ pub(crate) enum HookEntryForm {
         /// Timeout units per second: 1 for seconds, 1000 for milliseconds.
         timeout_per_second: u32,
     },
-    /// An event has the handlers directly, in a file with a version: `[{"command": …, "timeout": …}]`.
+    /// An event has the handlers directly, in a file with a version: `[{"type": "command", "bash": …, "timeoutSec": …}]`.
     Flat {
-        /// A handler has `"type": "command"`.
-        has_type: bool,
         /// The member with the shell line.
         line: &'static str,
         /// The member with the timeout, in seconds.

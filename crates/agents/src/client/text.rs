@@ -12,6 +12,26 @@ pub(super) struct TruncatedText {
     pub(super) cut: bool,
 }
 
+impl TruncatedText {
+    /// Keeps at most `most` bytes of a text.
+    pub(super) fn of(text: &str, most: usize) -> Self {
+        let mut builder = TextBuilder::new(Some(most - MAX_TAIL));
+        builder.push(text.as_bytes());
+        builder.finish()
+    }
+
+    /// The whole text; of a truncated one, its beginning and its end.
+    pub(super) fn full(&self) -> String {
+        if self.cut { format!("{}\n…\n{}", self.head, self.tail) } else { self.head.clone() }
+    }
+
+    /// The last non-blank line, even if the text was truncated.
+    pub(super) fn last_line(&self) -> Option<&str> {
+        let end = if self.cut { &self.tail } else { &self.head };
+        end.trim_end().lines().next_back().map(str::trim)
+    }
+}
+
 /// Collects a text piece by piece.
 #[derive(Debug, Default)]
 pub(super) struct TextBuilder {

@@ -66,7 +66,7 @@ impl Client {
         })
     }
 
-    /// The events of its hook file. Empty for opencode, which has a plugin, and aider, which has no hooks.
+    /// The events of its hook file. Empty for opencode, which has a plugin.
     pub fn hook_events(self) -> &'static [&'static str] {
         self.adapter().settings.hooks.as_ref().map_or(&[], |hooks| hooks.events)
     }
@@ -105,10 +105,9 @@ impl Client {
         let kind = ("type", NewValue::Text("command".to_owned()));
         let seconds = if self.hook_waits(event) { WAITING_TIMEOUT_SECONDS } else { TIMEOUT_SECONDS };
         match self.hook_entry() {
-            Some(HookEntryForm::Flat { has_type, line: line_key, timeout }) => {
-                let mut handler: Vec<(&str, NewValue)> = has_type.then_some(kind).into_iter().collect();
-                handler.extend([(line_key, line), (timeout, NewValue::Number(self.timeout(seconds)))]);
-                NewValue::Object(handler)
+            Some(HookEntryForm::Flat { line: line_key, timeout }) => {
+                let seconds = NewValue::Number(self.timeout(seconds));
+                NewValue::Object(vec![kind, (line_key, line), (timeout, seconds)])
             }
             group => {
                 let name = match group {
@@ -182,23 +181,13 @@ impl RingerProgram {
     /// exit code is the hook's. A missing program is a silent exit 0. The line uses only what sh, bash, zsh and fish read alike,
     /// because Codex runs the person's shell.
     pub(crate) fn shell_line(&self, client: Client, event: &str) -> String {
-        self.line(&format!("hook {client} {event}"))
-    }
-
-    /// The shell line that aider runs, with `sh`, when it waits. It names no session, so it sends a message and reports no state.
-    /// Errors are hidden from aider, which would show them.
-    pub(crate) fn waiting_line(&self) -> String {
-        self.line("notify --from \"${RINGER_AGENT:-aider}\" --type waiting 'aider waits for you' 2>/dev/null")
-    }
-
-    fn line(&self, arguments: &str) -> String {
         let program = shell_word(&self.0);
         let test = if self.0.starts_with('/') {
             format!("[ -x {program} ]")
         } else {
             format!("command -v {program} >/dev/null 2>&1")
         };
-        format!("{test} && exec {program} {arguments} || exit 0 {MARKER}")
+        format!("{test} && exec {program} hook {client} {event} || exit 0 {MARKER}")
     }
 }
 

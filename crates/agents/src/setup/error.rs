@@ -36,17 +36,6 @@ pub enum SetupError {
         /// The error of the TOML library, with line and column.
         message: String,
     },
-    /// aider's settings do not begin as a plain mapping, so no lines can be added before them.
-    #[error("{} does not begin with a line of the form `name: value`", .0.display())]
-    Yaml(PathBuf),
-    /// The person has set the key that setup would set, and it can have only one value.
-    #[error("{} already sets {name}, which is not changed", path.display())]
-    AlreadySet {
-        /// The file.
-        path: PathBuf,
-        /// The name of the setting.
-        name: &'static str,
-    },
     /// The file is not text.
     #[error("{} is not UTF-8 text", .0.display())]
     NotText(PathBuf),

@@ -47,7 +47,6 @@ impl ClientPaths {
         let target = |file: &SettingsFile| {
             let path = |name: &str| match file.place {
                 FilePlace::Inside => directory.join(name),
-                FilePlace::Beside => directory.with_file_name(name),
                 FilePlace::In(place) => place(self).join(name),
             };
             let usual = path(file.name);

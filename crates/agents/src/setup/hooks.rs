@@ -1,5 +1,5 @@
 //! Hook files: those of Claude Code, Codex and Gemini, `{"hooks": {EVENT: [{"hooks": [{"command": …}]}]}}`, and the flat ones of
-//! Cursor and Copilot CLI, `{"version": 1, "hooks": {EVENT: [{"command": …}]}}`.
+//! Copilot CLI, `{"version": 1, "hooks": {EVENT: [{"type": "command", "bash": …}]}}`.
 //!
 //! A hook file may also have the setting that turns off the client's own popups, so that the person sees each notification once.
 //!
@@ -304,28 +304,23 @@ mod tests {
     }
 
     #[test]
-    fn a_flat_file_from_documents() {
-        // As Cursor's page shows it, with a hook that is not Ringer's.
-        let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"stop\": [{ \"command\": \"./audit.sh\", \"loop_limit\": 10 }]\n  }\n}\n";
-        for client in [Client::Cursor, Client::Copilot] {
-            let out = install(client, &program(), text).unwrap();
-            let value: serde_json::Value = serde_json::from_str(&out).unwrap();
-            for event in client.hook_events() {
-                let own = value["hooks"][event].as_array().unwrap().last().unwrap();
-                let line = program().shell_line(client, event);
-                let expected = match client {
-                    Client::Cursor => serde_json::json!({"command": line, "timeout": 5}),
-                    _ => serde_json::json!({"type": "command", "bash": line, "timeoutSec": 5}),
-                };
-                assert_eq!(*own, expected);
-            }
-            assert_eq!(install(client, &program(), &out).unwrap(), out);
-            assert_eq!(strip(client, &out, &ExistingParts::default()).unwrap(), text);
-            let new = install(client, &program(), "").unwrap();
-            assert!(new.starts_with("{\n  \"version\": 1,\n  \"hooks\": {"), "{new}");
-            assert!(has_no_hooks(client, &strip(client, &new, &ExistingParts::default()).unwrap()));
-            assert!(install(client, &program(), "{\"version\": 2}").is_err());
+    fn a_flat_file() {
+        let client = Client::Copilot;
+        // With a hook that is not Ringer's.
+        let text = "{\n  \"version\": 1,\n  \"hooks\": {\n    \"agentStop\": [{ \"bash\": \"./audit.sh\", \"cwd\": \".\" }]\n  }\n}\n";
+        let out = install(client, &program(), text).unwrap();
+        let value: serde_json::Value = serde_json::from_str(&out).unwrap();
+        for event in client.hook_events() {
+            let own = value["hooks"][event].as_array().unwrap().last().unwrap();
+            let line = program().shell_line(client, event);
+            assert_eq!(*own, serde_json::json!({"type": "command", "bash": line, "timeoutSec": 5}));
         }
+        assert_eq!(install(client, &program(), &out).unwrap(), out);
+        assert_eq!(strip(client, &out, &ExistingParts::default()).unwrap(), text);
+        let new = install(client, &program(), "").unwrap();
+        assert!(new.starts_with("{\n  \"version\": 1,\n  \"hooks\": {"), "{new}");
+        assert!(has_no_hooks(client, &strip(client, &new, &ExistingParts::default()).unwrap()));
+        assert!(install(client, &program(), "{\"version\": 2}").is_err());
     }
 
     #[test]

@@ -7,7 +7,6 @@ use std::path::Path;
 
 use similar::TextDiff;
 
-use super::aider_conf;
 use super::codex_toml::{self, NotifyOutcome};
 use super::entries::{Entries, RingerProgram, is_ringer_plugin, plugin_source};
 use super::error::{SetupError, SetupNote};
@@ -208,9 +207,6 @@ fn plan_setup(
         }
     }
     let after = Some(after.into_bytes()).filter(|after| before.is_some() || !after.is_empty());
-    if !target.client.is_tested() && before != after {
-        notes.push(untested(target.client, entries));
-    }
     let settings = &target.client.adapter().settings;
     let next_step = settings.hooks.as_ref().and_then(|hooks| hooks.after_change.as_ref());
     let has_new_hooks = entries.has_hooks() && target.format == Format::Hooks && before != after;
@@ -246,9 +242,6 @@ fn with_hooks(
             return Err(SetupError::Foreign(target.path.clone()));
         }
         Format::OpencodePlugin => plugin_source(program),
-        Format::AiderConf => {
-            aider_conf::install(program, text).map_err(|error| conf_error(&target.path, error))?
-        }
         Format::McpServers => text.to_owned(),
     })
 }
@@ -334,7 +327,6 @@ fn without_hooks(
         Format::CodexConfig => {
             codex_toml::strip_notify(text).map_err(|error| toml_error(&target.path, &error))
         }
-        Format::AiderConf => Ok(aider_conf::strip(text)),
         Format::OpencodePlugin | Format::McpServers => Ok(text.to_owned()),
     }
 }
@@ -345,22 +337,6 @@ fn as_text<'a>(path: &Path, bytes: Option<&'a [u8]>) -> Result<&'a str, SetupErr
 
 fn toml_error(path: &Path, error: &toml_edit::TomlError) -> SetupError {
     SetupError::Toml { path: path.to_path_buf(), message: error.to_string().trim_end().to_owned() }
-}
-
-fn conf_error(path: &Path, error: aider_conf::ConfError) -> SetupError {
-    let path = path.to_path_buf();
-    match error {
-        aider_conf::ConfError::Shape => SetupError::Yaml(path),
-        aider_conf::ConfError::AlreadySet(name) => SetupError::AlreadySet { path, name },
-    }
-}
-
-fn untested(client: Client, entries: Entries) -> SetupNote {
-    let mcp = if entries == Entries::McpServer { " --mcp" } else { "" };
-    SetupNote {
-        what: format!("{client} support is experimental: written from its docs, not tested"),
-        hint: format!("ringer setup {client}{mcp} --remove   # to undo it"),
-    }
 }
 
 fn foreign_server(target: &Target) -> SetupNote {

@@ -73,7 +73,6 @@ fn closed_set(client: Client) -> BTreeSet<String> {
         Client::Claude => [&context[..], &block, &["terminalSequence"]].concat(),
         Client::Codex | Client::Gemini => [context, block].concat(),
         Client::Opencode => vec!["append", "prompt"],
-        Client::Cursor => vec!["additional_context", "followup_message"],
         Client::Copilot => [&block[..], &["additionalContext"]].concat(),
         _ => Vec::new(),
     };
@@ -133,12 +132,11 @@ fn fields() -> impl Strategy<Value = serde_json::Value> {
     use serde_json::Value;
     let names = [
         "session_id",
-        "conversation_id",
         "sessionId",
-        "workspace_roots",
-        "loop_count",
-        "recoverable",
-        "error_message",
+        "parentAgentId",
+        "toolName",
+        "toolArgs",
+        "reason",
         "agent_id",
         "tool_name",
         "tool_input",

@@ -348,14 +348,13 @@ fn a_session_is_told_its_nonce_and_keeps_it() {
         (Client::Claude, "SessionStart", "PostToolUse"),
         (Client::Codex, "SessionStart", "PostToolUse"),
         (Client::Gemini, "SessionStart", "AfterTool"),
-        (Client::Cursor, "sessionStart", "postToolUse"),
         (Client::Copilot, "sessionStart", "postToolUse"),
         (Client::Opencode, "session.context", "tool.execute.after"),
     ] {
         let environment = TestEnvironment::new();
         let agent = agent_id(client, SESSION).unwrap();
         let call = |event: &str, call: usize| {
-            let input = json!({"session_id": SESSION, "sessionId": SESSION, "conversation_id": SESSION,
+            let input = json!({"session_id": SESSION, "sessionId": SESSION,
                 "cwd": NOWHERE, "tool_name": "Bash", "tool_use_id": format!("t{call}"), "source": "startup"});
             environment.pass(1);
             environment.whole_call(client, event, &input)

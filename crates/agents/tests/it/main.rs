@@ -9,7 +9,6 @@ mod hook;
 mod hook_inbox;
 mod hook_lead;
 mod hour;
-mod setup_aider;
 mod setup_apply;
 mod setup_configs;
 mod setup_kill;

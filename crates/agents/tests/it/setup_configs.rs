@@ -149,9 +149,9 @@ impl Writer {
         self.body(['{', '}'], &members, 1)
     }
 
-    /// Cursor and Copilot CLI have no groups.
+    /// Copilot CLI has no groups.
     fn is_flat(&self) -> bool {
-        matches!(self.client, Client::Cursor | Client::Copilot)
+        self.client == Client::Copilot
     }
 
     fn group(&mut self, event: &str) -> String {

@@ -19,20 +19,12 @@ const T2: &str = "20261115-070000";
 const T3: &str = "20261115-080000";
 
 /// The clients, the files and the object or table in which their servers are.
-const FILES: [(Client, &str, &str); 6] = [
+const FILES: [(Client, &str, &str); 4] = [
     (Client::Claude, ".claude.json", "mcpServers"),
     (Client::Codex, ".codex/config.toml", "mcp_servers"),
     (Client::Gemini, ".gemini/settings.json", "mcpServers"),
     (Client::Opencode, ".config/opencode/opencode.json", "mcp"),
-    (Client::Cursor, ".cursor/mcp.json", "mcpServers"),
-    (Client::Vscode, VSCODE, "servers"),
 ];
-
-const VSCODE: &str = if cfg!(target_os = "macos") {
-    "Library/Application Support/Code/User/mcp.json"
-} else {
-    ".config/Code/User/mcp.json"
-};
 
 fn add(program: &str) -> SetupAction {
     SetupAction::Setup(RingerProgram::new(Path::new(program)).unwrap(), Entries::McpServer)
@@ -61,7 +53,7 @@ fn servers(text: &str, name: &str) -> Value {
 fn entry(client: Client, program: &str) -> Value {
     match client {
         Client::Opencode => json!({ "type": "local", "command": [program, "mcp"], "enabled": true }),
-        Client::Claude | Client::Vscode => json!({ "type": "stdio", "command": program, "args": ["mcp"] }),
+        Client::Claude => json!({ "type": "stdio", "command": program, "args": ["mcp"] }),
         _ => json!({ "command": program, "args": ["mcp"] }),
     }
 }
@@ -173,8 +165,8 @@ fn a_server_of_the_persons_of_that_name_stays_and_is_told() {
         (Client::Claude, r#"{"mcpServers": {"ringer": {"command": "/bin/other", "args": ["mcp"]}}}"#),
         (Client::Gemini, r#"{"mcpServers": {"ringer": {"url": "https://example.com"}}}"#),
         (Client::Opencode, r#"{"mcp": {"ringer": {"type": "local", "command": ["ringer", "listen"]}}}"#),
-        (Client::Cursor, r#"{"mcpServers": {"ringer": 7}}"#),
-        (Client::Vscode, r#"{"servers": {"ringer": {"command": "ringer"}}}"#),
+        (Client::Gemini, r#"{"mcpServers": {"ringer": 7}}"#),
+        (Client::Gemini, r#"{"mcpServers": {"ringer": {"command": "ringer"}}}"#),
         (Client::Codex, "[mcp_servers.ringer]\ncommand = \"other\"\nargs = [\"mcp\"]\n"),
         (Client::Codex, "[mcp_servers]\nringer = { command = \"ringer\", args = [\"mcp\"] }\n"),
     ];
@@ -265,7 +257,7 @@ fn a_broken_file_is_refused_where_it_counts_only() {
         (Client::Codex, "mcp_servers = [1]\n"),
         (Client::Codex, "mcp_servers = { other = { command = \"x\" } }\n"),
         (Client::Codex, "= 3"),
-        (Client::Vscode, "\u{0}"),
+        (Client::Gemini, "\u{0}"),
     ];
     for (client, text) in broken {
         let (_, file, _) = FILES.into_iter().find(|(known, ..)| *known == client).unwrap();
@@ -297,9 +289,9 @@ fn links_modes_and_directories_in_the_way() {
     assert!(link.is_symlink());
     assert_eq!(fs::read_to_string(&real).unwrap(), "{\n  \"a\": 1\n}\n");
 
-    fs::create_dir_all(home.places.home.join(".cursor/mcp.json")).unwrap();
-    let error = home.plan(Client::Cursor, &add("/bin/ringer")).unwrap_err().to_string();
-    assert!(error.contains("mcp.json") && error.contains("not a file"), "{error}");
+    fs::create_dir_all(home.places.home.join(".gemini/settings.json")).unwrap();
+    let error = home.plan(Client::Gemini, &add("/bin/ringer")).unwrap_err().to_string();
+    assert!(error.contains("settings.json") && error.contains("not a file"), "{error}");
 }
 
 /// Claude Code keeps its own state in the file. It may write between the plan and the change, and does not write during the
@@ -341,9 +333,9 @@ fn a_name_that_is_there_twice() {
         r#"{{"mcpServers": {{"ringer": {own}}}, "mcpServers": {{"a": 1, "ringer": {own}, "ringer": {own}}}}}"#
     );
     let home = Home::new();
-    let path = home.write(".cursor/mcp.json", &text);
-    assert!(home.plan(Client::Cursor, &add("/bin/ringer")).unwrap().is_empty());
-    home.run(Client::Cursor, &REMOVE, T1).unwrap();
+    let path = home.write(".gemini/settings.json", &text);
+    assert!(home.plan(Client::Gemini, &add("/bin/ringer")).unwrap().is_empty());
+    home.run(Client::Gemini, &REMOVE, T1).unwrap();
     assert_eq!(fs::read_to_string(&path).unwrap(), r#"{"mcpServers": {"a": 1}}"#);
 }
 

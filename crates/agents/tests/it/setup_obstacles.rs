@@ -40,7 +40,7 @@ fn check(home: &Home, client: Client, repository: Option<&Path>, expected: Optio
 
 #[test]
 fn a_file_that_the_client_does_not_read() {
-    use Client::{Claude, Codex, Cursor, Gemini};
+    use Client::{Claude, Codex, Copilot, Gemini};
     use ObstacleKind::Unread;
     let comment = "{\n  // mine\n  \"a\": 1\n}\n";
     let comma = "{\n  \"a\": [1,]\n}\n";
@@ -56,7 +56,7 @@ fn a_file_that_the_client_does_not_read() {
         (Gemini, comment, None),
         (Gemini, comma, Some("Gemini CLI does not read ")),
         (Gemini, mark, Some("a byte order mark")),
-        (Cursor, comment, None),
+        (Copilot, comment, None),
     ] {
         let (home, _) = with_text(client, text);
         check(&home, client, None, expected.map(|what| (Unread, what)));

@@ -226,10 +226,9 @@ proptest! {
         for bytes in [bytes.as_slice(), text.as_bytes()] {
             for (client, format) in [
                 (Client::Codex, Format::Hooks),
-                (Client::Cursor, Format::Hooks),
+                (Client::Copilot, Format::Hooks),
                 (Client::Codex, Format::CodexConfig),
                 (Client::Opencode, Format::OpencodePlugin),
-                (Client::Aider, Format::AiderConf),
             ] {
                 for action in [&action, &SetupAction::Remove(Entries::All)] {
                     let mcp = Some(if client == Client::Codex { McpForm::Table } else { McpForm::CommandList { servers: "a" } });

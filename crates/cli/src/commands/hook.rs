@@ -30,7 +30,7 @@ use crate::{context, hub_client, origin};
 #[derive(Debug, clap::Args)]
 #[command(verbatim_doc_comment)]
 pub(crate) struct Args {
-    /// Agent client: claude, codex, gemini, opencode, cursor or copilot
+    /// Agent client: claude, codex, gemini, opencode or copilot
     client: String,
     /// Event name, as the client calls it
     event: String,
@@ -69,9 +69,8 @@ fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         home: home.clone(),
         clock: &monotonic,
         origin: &origin::message_origin,
-        // The client started a shell that has become this process, so the parent is the client. For clients where that was never
-        // observed, the parent may be a process in between, which ends with the hook and would look like the end of the agent.
-        process: if client.is_tested() { origin::parent() } else { None },
+        // The client started a shell that has become this process, so the parent is the client.
+        process: origin::parent(),
         manager: set("RINGER_MANAGER"),
         name: set("RINGER_AGENT"),
         variable: &set,

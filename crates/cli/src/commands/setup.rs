@@ -7,15 +7,15 @@ use std::path::{Path, PathBuf};
 
 use ringer_agents::setup::{
     ApplyResult, BackupTime, Client, ClientPaths, DetectedClient, Entries, FileChange, ObstacleKind, Plan,
-    SetupAction, SetupError, SetupNote, SetupRecords, SetupScope, apply, find, has_mcp_server, obstacles,
-    plan, read_files,
+    SetupAction, SetupNote, SetupRecords, SetupScope, apply, find, has_mcp_server, obstacles, plan,
+    read_files,
 };
 use ringer_hub::Clock;
 use ringer_journal::IdSource;
 use ringer_term::sanitise_line;
 use serde_json::{Value, json};
 
-use crate::client_setup::{INSTALL, TAKEN, failure, own_path, passing_place, program, setup_paths};
+use crate::client_setup::{INSTALL, failure, own_path, passing_place, program, setup_paths};
 use crate::confirm::{ask_for_line, can_ask, confirm, confirm_by_enter, confirm_or_show};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json, print_line, print_text};
@@ -38,8 +38,7 @@ use crate::{context, hub_client, tmux_setup};
 #[command(verbatim_doc_comment)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch on the command line")]
 pub(crate) struct Args {
-    /// Agents: claude, codex, gemini, opencode; experimental: cursor, copilot, aider [default: all installed]; or tmux.
-    /// With --mcp: claude, codex, gemini, opencode; experimental: cursor, vscode
+    /// Agents: claude, codex, gemini, opencode, copilot [default: all installed]; or tmux. With --mcp not copilot
     #[arg(value_name = "AGENT")]
     clients: Vec<String>,
     /// Skip the confirmation prompt
@@ -243,19 +242,11 @@ fn make_plans(
         let action = arguments.action(client, client_paths)?;
         let files = read_files(client, &action, arguments.scope(), client_paths, &records)
             .map_err(|error| failure(&error))?;
-        match plan(client, &action, files) {
-            Ok(mut plan) => {
-                if arguments.no_client_popups {
-                    plan.turn_off_client_popups().map_err(|error| failure(&error))?;
-                }
-                plans.push(plan);
-            }
-            // This client was not named on the command line, so its error does not stop the others.
-            Err(error @ SetupError::AlreadySet { .. }) if arguments.clients.is_empty() => {
-                print_notes(&[SetupNote { what: error.to_string(), hint: TAKEN.to_owned() }]);
-            }
-            Err(error) => return Err(failure(&error)),
+        let mut plan = plan(client, &action, files).map_err(|error| failure(&error))?;
+        if arguments.no_client_popups {
+            plan.turn_off_client_popups().map_err(|error| failure(&error))?;
         }
+        plans.push(plan);
     }
     Ok(plans)
 }
@@ -265,7 +256,7 @@ fn clients(arguments: &Args, found: &[DetectedClient]) -> Result<Vec<Client>, Fa
     if !arguments.clients.is_empty() {
         let named = arguments.clients.iter().map(|name| {
             let client = name.parse::<Client>()?;
-            if client.takes(entries) { Ok(client) } else { Err(not_for(client, arguments.mcp)) }
+            if client.takes(entries) { Ok(client) } else { Err(takes_no_server(client)) }
         });
         return named.collect();
     }
@@ -274,20 +265,16 @@ fn clients(arguments: &Args, found: &[DetectedClient]) -> Result<Vec<Client>, Fa
     if here.is_empty() && !arguments.remove {
         return Err(Failure::new(
             Exit::Unavailable,
-            "no supported agent (claude, codex, gemini, opencode, …) is installed",
+            "no supported agent (claude, codex, gemini, opencode, copilot) is installed",
         )
         .hint("ringer setup claude   # to set one up anyway"));
     }
     Ok(if arguments.remove { Client::ALL.to_vec() } else { here })
 }
 
-fn not_for(client: Client, mcp: bool) -> Failure {
-    let name = client.display_name();
-    if mcp {
-        let what = format!("Ringer does not know how {name} takes MCP servers");
-        return Failure::usage(what).hint(format!("ringer setup {client}"));
-    }
-    Failure::usage(format!("{name} has no hooks")).hint(format!("ringer setup {client} --mcp"))
+fn takes_no_server(client: Client) -> Failure {
+    let what = format!("Ringer does not know how {} takes MCP servers", client.display_name());
+    Failure::usage(what).hint(format!("ringer setup {client}"))
 }
 
 /// Warns if this program may disappear: hooks refer to it by its path.

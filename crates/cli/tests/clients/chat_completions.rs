@@ -1,4 +1,4 @@
-//! The Chat Completions API, as opencode 1.18.33 speaks it.
+//! The Chat Completions API, as opencode 1.18.33 and Copilot CLI 1.0.102 speak it.
 
 use serde_json::{Value, json};
 use test_support::{Answer, Wire};
@@ -12,15 +12,23 @@ impl Wire for ChatCompletions {
     }
 
     fn events(&self, answer: &Answer, number: usize) -> Vec<Value> {
-        let (delta, reason) = match answer {
-            Answer::Tool { name, input } => {
-                let function = json!({ "name": name, "arguments": input.to_string() });
-                let id = format!("call_{number}");
-                let call = json!({ "index": 0, "id": id, "type": "function", "function": function });
-                (json!({ "role": "assistant", "content": null, "tool_calls": [call] }), "tool_calls")
+        let call = |(index, (name, input)): (usize, (&str, &Value))| {
+            let function = json!({ "name": name, "arguments": input.to_string() });
+            let id = format!("call_{number}_{index}");
+            json!({ "index": index, "id": id, "type": "function", "function": function })
+        };
+        let calls: Vec<Value> = match answer {
+            Answer::Tool { name, input } => vec![call((0, (name, input)))],
+            Answer::Tools(tools) => {
+                let tools = tools.iter().map(|(name, input)| (*name, input));
+                tools.enumerate().map(call).collect()
             }
+            Answer::Text(_) => Vec::new(),
+            Answer::Error { .. } => return Vec::new(),
+        };
+        let (delta, reason) = match answer {
             Answer::Text(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-            Answer::Tools(_) | Answer::Error { .. } => return Vec::new(),
+            _ => (json!({ "role": "assistant", "content": null, "tool_calls": calls }), "tool_calls"),
         };
         let chunk = |delta: Value, reason: Value| {
             json!({

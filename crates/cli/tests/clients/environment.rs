@@ -32,7 +32,7 @@ pub(crate) const SENDER: &str = "builder";
 pub(crate) const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
 /// What is the same in every environment.
-const FIXED: [(&str, &str); 18] = [
+const FIXED: [(&str, &str); 23] = [
     ("RINGER", RINGER),
     ("TERM", "xterm-256color"),
     ("LANG", "C.UTF-8"),
@@ -46,6 +46,11 @@ const FIXED: [(&str, &str); 18] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     // It would try an overloaded server for minutes.
     ("CLAUDE_CODE_MAX_RETRIES", "0"),
+    ("COPILOT_OFFLINE", "true"),
+    ("COPILOT_AUTO_UPDATE", "false"),
+    ("COPILOT_MODEL", "stand-in"),
+    ("COPILOT_PROVIDER_TYPE", "openai"),
+    ("COPILOT_PROVIDER_API_KEY", KEY),
     ("GEMINI_CLI_TRUST_WORKSPACE", "true"),
     ("OPENCODE_DISABLE_AUTOUPDATE", "1"),
     ("OPENCODE_DISABLE_DEFAULT_PLUGINS", "1"),
@@ -110,6 +115,14 @@ impl ClientEnvironment {
                 "model": { "name": "gemini-2.5-flash" },
             });
             write(&home.join(".gemini/settings.json"), &settings.to_string());
+        })
+    }
+
+    /// With Ringer set up for Copilot CLI, and this model behind it.
+    pub(crate) fn for_copilot(model: &Model) -> Self {
+        Self::new("copilot", model, |home, project| {
+            let config = json!({ "trustedFolders": [project], "firstLaunchAt": "2026-11-01T00:00:00.000Z" });
+            write(&home.join(".copilot/config.json"), &config.to_string());
         })
     }
 
@@ -440,6 +453,9 @@ impl Directories {
             ("PATH", format!("{}:{programs}", self.clients.display())),
             ("ANTHROPIC_BASE_URL", self.model.clone()),
             ("GOOGLE_GEMINI_BASE_URL", self.model.clone()),
+            ("COPILOT_PROVIDER_BASE_URL", format!("{}/v1", self.model)),
+            // It unpacks 235 MB when it is started for the first time.
+            ("COPILOT_PKG_CACHE_HOME", self.clients.join("../../copilot").to_string_lossy().into_owned()),
         ];
         variables.extend(FIXED.map(set));
         variables

@@ -1,4 +1,4 @@
-//! Real clients, offline: Claude Code, Codex, Gemini CLI and opencode with Ringer's hooks or its MCP server, against stand-ins
+//! Real clients, offline: Claude Code, Codex, Gemini CLI, opencode and Copilot CLI with Ringer's hooks or its MCP server, against stand-ins
 //! for their models' servers; and the MCP clients for Python and of the inspector.
 //!
 //! `cargo xtask test --clients` installs the clients, names their folder in `RINGER_CLIENTS` and runs these tests; every
@@ -30,6 +30,9 @@ mod codex_exec;
 mod codex_in_terminal;
 mod codex_sessions;
 mod codex_under_hosts;
+mod copilot_headless;
+mod copilot_in_terminal;
+mod copilot_sessions;
 mod doctor;
 mod gemini_headless;
 mod gemini_in_terminal;

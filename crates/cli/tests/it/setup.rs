@@ -272,7 +272,7 @@ fn a_broken_file_is_refused_and_left_alone() {
 fn names_that_are_wrong_and_machines_without_agents() {
     let user = UserHome::with_clients(&[]);
     let (_, err) = check(&mut user.setup(&["emacs", "--yes"]), 64);
-    assert!(err.contains("known: claude, codex, gemini, opencode, cursor, copilot, aider"), "{err}");
+    assert!(err.contains("known: claude, codex, gemini, opencode, copilot"), "{err}");
     let (_, err) = check(&mut user.setup(&["--yes"]), 69);
     assert!(err.contains("ringer setup claude"), "{err}");
     check(&mut user.setup(&["claude", "--yes"]), 0);

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json as value};
 
-use crate::from_documents::{doctor, row};
+use crate::copilot::{doctor, row};
 use crate::home::SCRIPTS;
 use crate::pty::typed_in_terminal;
 use crate::ringer::{check, json};
@@ -14,20 +14,12 @@ use crate::setup::UserHome;
 const RINGER: &str = env!("CARGO_BIN_EXE_ringer");
 
 /// The programs, and the files that have their MCP servers.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 4] = [
     ("claude", ".claude.json"),
     ("codex", ".codex/config.toml"),
     ("gemini", ".gemini/settings.json"),
     ("opencode", ".config/opencode/opencode.json"),
-    ("cursor-agent", ".cursor/mcp.json"),
-    ("code", VSCODE),
 ];
-
-const VSCODE: &str = if cfg!(target_os = "macos") {
-    "Library/Application Support/Code/User/mcp.json"
-} else {
-    ".config/Code/User/mcp.json"
-};
 
 fn all_installed() -> UserHome {
     UserHome::with_clients(&FILES.map(|(program, _)| program))
@@ -57,10 +49,7 @@ fn it_is_registered_kept_and_removed() {
         out.contains("Undo: ringer setup --mcp --remove\nAgents see the server when they start"),
         "{out}"
     );
-    assert!(
-        !out.contains("test notification") && err.contains("vscode support is experimental"),
-        "{out}{err}"
-    );
+    assert!(!out.contains("test notification"), "{out}{err}");
     for (program, file) in FILES {
         let text = user.read(file);
         assert!(
@@ -68,7 +57,7 @@ fn it_is_registered_kept_and_removed() {
             "{program}: {text}"
         );
     }
-    for file in [".claude/settings.json", ".codex/hooks.json", ".cursor/hooks.json"] {
+    for file in [".claude/settings.json", ".codex/hooks.json"] {
         assert!(!user.file(file).exists(), "{file}: hooks were not asked for");
     }
     assert_eq!(check(&mut user.setup(&["--mcp"]), 0).0, "Already registered; nothing to change.\n");
@@ -86,11 +75,11 @@ fn it_is_registered_kept_and_removed() {
 
 #[test]
 fn hooks_and_the_server_do_not_disturb_each_other() {
-    let user = UserHome::with_clients(&["claude", "gemini", "code"]);
+    let user = UserHome::with_clients(&["claude", "gemini"]);
     let settings = "{\n  \"theme\": \"x\"\n}\n";
     user.write(".gemini/settings.json", settings);
     let (out, _) = check(&mut user.setup(&["--yes"]), 0);
-    assert!(!out.contains("MCP") && !out.contains("vscode"), "{out}");
+    assert!(!out.contains("MCP"), "{out}");
     let hooks = user.read(".gemini/settings.json");
     assert!(!hooks.contains("mcp") && !user.file(".claude.json").exists(), "{hooks}");
     check(&mut user.setup(&["--mcp", "--yes"]), 0);
@@ -113,14 +102,11 @@ fn hooks_and_the_server_do_not_disturb_each_other() {
 
 #[test]
 fn doctor_tells_of_it_where_it_was_registered() {
-    let user = UserHome::with_clients(&["claude", "cursor-agent", "code"]);
-    assert!(["claude", "cursor", "vscode"].iter().all(|client| mcp_row(&user, client).is_none()));
-    assert!(doctor(&user).iter().all(|row| row["part"] != "vscode"), "it has no hooks to miss");
+    let user = UserHome::with_clients(&["claude", "gemini"]);
+    assert!(["claude", "gemini"].iter().all(|client| mcp_row(&user, client).is_none()));
     check(&mut user.setup(&["--mcp", "--yes"]), 0);
     let row = mcp_row(&user, "claude").expect("a row");
     assert_eq!((&row["verdict"], &row["what"]), (&value!("ok"), &value!("the MCP server in ~/.claude.json")));
-    let row = mcp_row(&user, "vscode").expect("a row");
-    assert!(row["what"].as_str().is_some_and(|what| what.ends_with("not tested)")), "{row}");
     assert_eq!(row_of_hooks(&user, "claude"), "warn", "its hooks are another matter");
 
     user.write(".claude.json", "{ \"mcpServers\": ");
@@ -157,17 +143,17 @@ fn uninstall_removes_it() {
 
 #[test]
 fn a_server_of_the_persons_of_that_name_stays() {
-    let user = UserHome::with_clients(&["claude", "cursor-agent"]);
+    let user = UserHome::with_clients(&["claude", "gemini"]);
     let mine = "{\"mcpServers\": {\"ringer\": {\"command\": \"ring\", \"env\": {\"TOKEN\": \"secret\"}}}}";
-    user.write(".cursor/mcp.json", mine);
+    user.write(".gemini/settings.json", mine);
     let (out, err) = check(&mut user.setup(&["--mcp", "--yes"]), 0);
-    assert!(out.contains("  cursor  not registered: the name is taken\n"), "{out}");
+    assert!(out.contains("  gemini  not registered: the name is taken\n"), "{out}");
     assert!(err.contains("that is not Ringer's, which stays") && !err.contains("secret"), "{err}");
-    let (out, err) = check(&mut user.setup(&["cursor", "--mcp", "--yes"]), 0);
+    let (out, err) = check(&mut user.setup(&["gemini", "--mcp", "--yes"]), 0);
     assert!(out == "Nothing to change.\n" && err.contains("which stays"), "{out}{err}");
-    assert!(mcp_row(&user, "cursor").is_none());
+    assert!(mcp_row(&user, "gemini").is_none());
     check(&mut user.setup(&["--mcp", "--remove", "--yes"]), 0);
-    assert_eq!(user.read(".cursor/mcp.json"), mine);
+    assert_eq!(user.read(".gemini/settings.json"), mine);
 }
 
 #[test]
@@ -212,8 +198,7 @@ fn as_json_and_without_writing() {
 fn what_does_not_go_together_is_refused() {
     let user = UserHome::with_clients(&[]);
     for (arguments, words) in [
-        (&["vscode", "--yes"][..], "VS Code has no hooks"),
-        (&["aider", "--mcp", "--yes"], "does not know how aider takes MCP servers"),
+        (&["copilot", "--mcp", "--yes"][..], "does not know how Copilot CLI takes MCP servers"),
         (&["tmux", "--mcp", "--yes"], "setup tmux takes"),
         (&["--mcp", "--project", "--yes"], "--project"),
         (&["--mcp", "--no-client-popups"], "--no-client-popups"),

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json as value};
 
-use crate::from_documents::{doctor, row};
+use crate::copilot::{doctor, row};
 use crate::ringer::{check, check_with_input, json};
 use crate::setup::UserHome;
 

@@ -106,7 +106,7 @@ fn errors_of_commands() {
         "toast hello",
         "trust",
         "nuke",
-        "setup aider",
+        "setup copilot",
         "term notify hello",
         "hub status",
     ] {
@@ -182,7 +182,7 @@ fn settings() {
     transcript.check("trust");
 
     let mut transcript = Transcript::new(environment.path());
-    for line in ["setup", "setup claude --dry-run", "setup aider --dry-run", "setup --remove"] {
+    for line in ["setup", "setup claude --dry-run", "setup copilot --dry-run", "setup --remove"] {
         run(&mut transcript, &environment, line);
     }
     for line in ["setup claude codex --yes", "setup claude --yes", "setup --remove --yes", "uninstall --yes"]

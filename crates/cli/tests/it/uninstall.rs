@@ -12,7 +12,7 @@ use crate::pty::typed_in_terminal;
 use crate::ringer::{beside, check, check_with_input, json};
 use crate::setup::UserHome;
 
-const CLIENTS: [&str; 7] = ["claude", "codex", "gemini", "opencode", "cursor", "copilot", "aider"];
+const CLIENTS: [&str; 5] = ["claude", "codex", "gemini", "opencode", "copilot"];
 
 /// Every file and directory below a directory, with its content.
 fn tree(directory: &Path) -> Vec<(PathBuf, Vec<u8>)> {
@@ -154,7 +154,7 @@ fn the_history_stays_on_request() {
     let id = machine.user.environment.path().join("other/.git/ringer/id");
     let scope = fs::read_to_string(&id).expect("an id");
     let removed = json(&machine.run(&["uninstall", "--keep-history", "--yes", "--json"]));
-    assert!(removed["settings"].as_array().is_some_and(|files| files.len() >= 8), "{removed}");
+    assert!(removed["settings"].as_array().is_some_and(|files| files.len() >= 7), "{removed}");
     assert_eq!(removed["repositories"].as_array().map(Vec::len), Some(0));
     let mut left: Vec<String> = fs::read_dir(machine.user.environment.home())
         .expect("the home")

@@ -2,8 +2,8 @@
 
 use ringer_agents::sessions::running_sessions;
 use ringer_agents::setup::{
-    Client, ClientPaths, Entries, Obstacle, ObstacleKind, SetupError, SetupRecords, SetupScope, find,
-    has_mcp_server, obstacles,
+    Client, ClientPaths, Entries, Obstacle, ObstacleKind, SetupRecords, SetupScope, find, has_mcp_server,
+    obstacles,
 };
 use ringer_config::Config;
 use ringer_hub::Clock;
@@ -13,7 +13,7 @@ use ringer_ui::age;
 
 use super::channels::find_command;
 use super::row::Row;
-use crate::client_setup::{TAKEN, entries, entries_in_short, setup_paths, user_plan};
+use crate::client_setup::{entries, entries_in_short, setup_paths, user_plan};
 use crate::commands::mcp_channels::{ConfiguredChannel, configured_channels, state_text};
 use crate::context;
 
@@ -38,9 +38,7 @@ fn mcp_row(client: Client, places: &ClientPaths) -> Option<Row> {
     let part = format!("{client} mcp");
     let setup = format!("ringer setup {client} --mcp");
     match user_plan(client, Entries::McpServer).ok()? {
-        Ok(plan) if is_there && plan.is_empty() => {
-            Some(Row::ok(part, format!("{}{}", entries(&plan), untested(client))))
-        }
+        Ok(plan) if is_there && plan.is_empty() => Some(Row::ok(part, entries(&plan))),
         Ok(_) if is_there => Some(Row::warn(part, "the MCP server runs another ringer binary").fix(setup)),
         Ok(_) => None,
         // The server was never set up there, or the row of the hooks already reports that file.
@@ -74,8 +72,6 @@ fn row(client: Client, last_call: Option<&(String, i64)>) -> Row {
         Ok(HookState::Outdated) => {
             Row::warn(part, "hooks are missing, outdated, or call another ringer binary").fix(setup)
         }
-        // The user chose another setting, so nothing is broken.
-        Ok(HookState::Taken(what)) => Row::warn(part, what).fix(TAKEN),
         Ok(HookState::SetUp { what, obstacle: Some(Obstacle { kind, note }) }) => {
             let called = called.map(|called| format!("; {called}")).unwrap_or_default();
             let what = format!("{what}, but {}{called}", note.what);
@@ -85,25 +81,15 @@ fn row(client: Client, last_call: Option<&(String, i64)>) -> Row {
                 _ => Row::warn(part, what).fix(note.hint),
             }
         }
-        Ok(HookState::SetUp { what, obstacle: None }) => {
-            let what = format!("{what}{}", untested(client));
-            match (called, silent_sessions(client)) {
-                (_, 1..) if client.reports_events() => {
-                    Row::warn(part, format!("{what}, but a session that runs has never called"))
-                        .fix("end that session and start it again: a session reads its hooks when it starts")
-                }
-                (Some(called), _) => Row::ok(part, format!("{what}; {called}")),
-                (None, _) if !client.reports_events() => Row::ok(part, what),
-                (None, _) => Row::warn(part, format!("{what}; it has not called yet"))
-                    .fix(format!("start {client} once, then run ringer doctor again")),
-            }
-        }
+        Ok(HookState::SetUp { what, obstacle: None }) => match (called, silent_sessions(client)) {
+            (_, 1..) => Row::warn(part, format!("{what}, but a session that runs has never called"))
+                .fix("end that session and start it again: a session reads its hooks when it starts"),
+            (Some(called), _) => Row::ok(part, format!("{what}; {called}")),
+            (None, _) => Row::warn(part, format!("{what}; it has not called yet"))
+                .fix(format!("start {client} once, then run ringer doctor again")),
+        },
         Err(why) => Row::broken(part, why).fix(setup),
     }
-}
-
-fn untested(client: Client) -> &'static str {
-    if client.is_tested() { "" } else { "; experimental (written from its docs, not tested)" }
 }
 
 /// Counts the running sessions of a client that the journal does not know.
@@ -123,18 +109,12 @@ enum HookState {
     Outdated,
     /// A setup would change nothing; `what` describes the entries. The client may still not run them.
     SetUp { what: String, obstacle: Option<Obstacle> },
-    /// The person has configured something else, described here.
-    Taken(String),
 }
 
 fn hook_state(client: Client) -> Result<HookState, String> {
     let words = |failure: crate::failure::Failure| failure.to_string();
     let places = setup_paths(false).map_err(words)?;
-    let plan = match user_plan(client, Entries::Hooks).map_err(words)? {
-        Ok(plan) => plan,
-        Err(error @ SetupError::AlreadySet { .. }) => return Ok(HookState::Taken(error.to_string())),
-        Err(error) => return Err(error.to_string()),
-    };
+    let plan = user_plan(client, Entries::Hooks).map_err(words)?.map_err(|error| error.to_string())?;
     if !plan.is_empty() {
         return Ok(HookState::Outdated);
     }
