@@ -16,8 +16,8 @@ use ringer_journal::{
 use ringer_platform::owned;
 
 use crate::client::{
-    Client, ClientPaths, HookReport, LogPlace, ReadSession, SessionActivity, SessionFile, SessionFiles,
-    SessionStatus, TurnEnd,
+    Client, ClientPaths, HookReport, LogDetail, LogPlace, ReadSession, SessionActivity, SessionFile,
+    SessionFiles, SessionStatus, TurnEnd,
 };
 
 /// Maximum files to read. Far more than sessions run at once.
@@ -31,8 +31,11 @@ const SETTLED_MS: i64 = 700;
 /// continued means an interruption, which no hook reports.
 pub(crate) const LAST_MESSAGE_MS: i64 = 400;
 
-/// How long a hook waits for a line of its session's log. Copilot wrote the refusal of a permission 10 ms after it called the hook.
-const DETAIL_WITHIN: Duration = Duration::from_millis(150);
+/// How long a hook waits for a line of its session's log. Copilot wrote the refusal of a permission 10 ms after it called the hook;
+/// of most permissions there is none.
+const REFUSAL_WITHIN: Duration = Duration::from_millis(150);
+/// The same for a line that is always written; on a busy machine that took more than 150 ms.
+const DETAIL_WITHIN: Duration = Duration::from_secs(1);
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 
 /// Age of a session file after which its first hook has surely been called.
@@ -81,11 +84,12 @@ pub(crate) fn add_log_detail(client: Client, paths: &ClientPaths, report: &mut H
         return;
     };
     let directory = (adapter.settings.user_directory)(paths).join(directory);
+    let most = if detail == LogDetail::Permission { REFUSAL_WITHIN } else { DETAIL_WITHIN };
     let start = Instant::now();
     loop {
         let tail = log_tail(&directory, place, &session_id);
         let is_added = tail.is_some_and(|tail| add_detail(report, detail, &tail));
-        if is_added || start.elapsed() >= DETAIL_WITHIN {
+        if is_added || start.elapsed() >= most {
             return;
         }
         sleep(LOOK_EVERY);

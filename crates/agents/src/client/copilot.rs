@@ -268,7 +268,7 @@ fn add_detail(report: &mut HookReport, detail: LogDetail, tail: &[u8]) -> bool {
             let message = lines.find(LogLine::begins_step);
             let message =
                 message.filter(|line| line.kind == "assistant.message").and_then(|line| line.data.content);
-            let Some(message) = message.filter(|message| !message.trim().is_empty()) else { return false };
+            let Some(message) = message.filter(|message| !message.trim().is_empty()) else { return true };
             let message = TruncatedText::of(&message, MAX_KEPT);
             report.set_last_message(&message.full(), message.last_line());
             true
@@ -522,7 +522,7 @@ mod tests {
         assert!(!add_detail(&mut ended(), LogDetail::LastMessage, &log(&[message.clone()])));
         // The last message of this turn, not of the one before.
         let prompt = line("user.message", json!({"content": "again"}));
-        assert!(!add(ended(), &[message, prompt, turn_end]).0);
+        assert_eq!(add(ended(), &[message, prompt, turn_end]).1.signals[0].text, None);
 
         let error = line("session.error", json!({"message": "400 bad\nthing"}));
         let (_, failed) = add(report("sessionEnd", json!({"reason": "error"})), &[error]);
