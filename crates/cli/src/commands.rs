@@ -38,6 +38,7 @@ mod trust;
 pub(crate) mod ui;
 pub(crate) mod ui_backend;
 mod uninstall;
+mod wait;
 mod why;
 
 use std::ffi::OsString;
@@ -71,6 +72,7 @@ enum Command {
     Questions(questions::Args),
     #[command(alias = "send")]
     Tell(tell::Args),
+    Wait(wait::Args),
     Answer(answer::Args),
     #[command(alias = "ack", hide = true)]
     Acknowledge(answer::Args),
@@ -152,6 +154,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Some(Command::Notify(arguments)) => notify::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Listen(arguments)) => listen::run(&arguments),
         Some(Command::Ask(arguments)) => ask::run(&arguments),
+        Some(Command::Wait(arguments)) => wait::run(&arguments),
         Some(Command::Tell(arguments)) => tell::run(&arguments).map_err(Failure::while_sending),
         Some(Command::Questions(arguments)) => questions::run(&arguments),
         Some(Command::Answer(arguments)) => answer::run(&arguments).map_err(Failure::while_sending),

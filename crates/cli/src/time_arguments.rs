@@ -35,7 +35,7 @@ pub(crate) fn parse_since(text: &str, now_ms: i64) -> Result<i64, String> {
     text.parse::<Timestamp>()
         .or_else(|_| Timestamp::strptime("%Y-%m-%dT%H:%M:%S%z", text))
         .or_else(|_| text.parse::<jiff::civil::DateTime>().and_then(local))
-        .or_else(|_| text.parse::<jiff::civil::Date>().and_then(|day| local(day.at(0, 0, 0, 0))))
+        .or_else(|_| text.parse::<Date>().and_then(|day| local(day.at(0, 0, 0, 0))))
         .map(Timestamp::as_millisecond)
         .map_err(|_| {
             format!("invalid time {text:?}; examples: 10m, 2h, 2d, 2026-02-17, 2026-02-17T14:30:05-0600")

@@ -108,8 +108,7 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
             return Ok(());
         }
         if !can_ask() {
-            let hint = format!("ringer answer {} ANSWER", named.id());
-            return Err(Failure::usage("no answer given").hint(hint));
+            return Err(no_answer(named.id()));
         }
         let Some(line) = ask_for_line(&question_to_person(&named))? else { return Ok(()) };
         words = typed_words(&named, &line);
@@ -253,6 +252,11 @@ fn confirmed_option(named: &NamedPrompt, option: &str, answer: &str) -> Result<S
         true => Ok(option.to_owned()),
         false => Err(Failure::usage("not answered").hint(hint)),
     }
+}
+
+/// The failure of a script that only shows what is asked.
+fn no_answer(id: impl std::fmt::Display) -> Failure {
+    Failure::usage("no answer given").hint(format!("ringer answer {id} ANSWER"))
 }
 
 fn show(named: &NamedPrompt, as_json: bool) -> Outcome {

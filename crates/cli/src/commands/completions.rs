@@ -215,7 +215,7 @@ fn values(command: &Command, argument: &Arg) -> ExpectedWord {
             ExpectedWord::Words(super::help::all_names().map(|name| Candidate::new(name, "")).collect())
         }
         ("answer" | "acknowledge", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Prompt),
-        ("tell", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Agent),
+        ("tell" | "wait", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Agent),
         (_, Some("WHO"), true) => ExpectedWord::Value(ValueKind::Notification),
         (_, Some("AGENT"), _) => ExpectedWord::Value(ValueKind::Agent),
         (_, Some("WHO"), _) => ExpectedWord::Value(ValueKind::Recipient),

@@ -43,7 +43,7 @@ const GROUPS: [(&str, &[&str]); 6] = [
         ],
     ),
     ("Send", &["tell", "notify", "ask", "progress"]),
-    ("Agents", &["run", "status", "show", "listen", "lead"]),
+    ("Agents", &["run", "status", "show", "wait", "listen", "lead"]),
     ("Panes", &["open", "attach", "detach", "panes", "pane"]),
     ("Setup", &["setup", "doctor", "relay", "config", "trust", "uninstall", "completions", "man", "help"]),
     (PLUMBING, &["mcp", "hook", "hub", "term", "toast", "observe", "log", "watch", "statusline", "nuke"]),

@@ -48,6 +48,7 @@ mod tmux_scan;
 mod tmux_servers;
 mod trust;
 mod undo;
+mod waiting;
 #[cfg(target_os = "linux")]
 mod window_desk;
 #[cfg(target_os = "linux")]

@@ -105,7 +105,7 @@ fn an_answer_is_given_where_the_agent_runs() {
     let refused = laptop.near.fails(&["answer", id, "main"], 77);
     assert!(refused.contains("set may_answer = true for box"), "{refused}");
     laptop.allow_answers();
-    let shown = laptop.near.run(&["answer", id]);
+    let shown = check(&mut laptop.near.ringer(&["answer", id]), 64).0;
     assert!(shown.contains("Which branch?"), "{shown}");
     laptop.near.run(&["answer", id, "main"]);
     let answered = laptop.far.base.run(&["questions", "--all", "--json"]);
@@ -316,7 +316,7 @@ fn a_permission_of_another_machine_is_decided_here() {
     let row = laptop.near.list(&[]).remove(0);
     assert_eq!((&row["kind"], &row["label"]), (&json!("permission"), &json!("box:repository")));
     let id = row["short_id"].as_str().expect("an id");
-    let shown = laptop.near.run(&["answer", id]);
+    let shown = check(&mut laptop.near.ringer(&["answer", id]), 64).0;
     assert!(shown.contains("make deploy"), "{shown}");
     // The client of this agent does not go on, so it is not seen that it took the answer: that has its own exit code.
     let answered = laptop.near.ringer(&["answer", id, "deny", "not on main"]).output().expect("it runs");

@@ -1,6 +1,5 @@
 //! Answers prompts of agents on other machines, by running the same command there.
 
-use std::io::IsTerminal;
 use std::time::Duration;
 
 use ringer_config::RelayEntry;
@@ -12,8 +11,9 @@ use ringer_relay::{AnswerOutput, Error, Purpose, RemoteRequest, TeamSetup, answe
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
+use super::no_answer;
 use crate::commands::relay;
-use crate::confirm::ask_for_line;
+use crate::confirm::{ask_for_line, can_ask};
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_line};
 use crate::{context, guard};
@@ -49,8 +49,11 @@ impl RemotePrompt {
     pub(super) fn answer(&self, words: &[String], as_json: bool, journal: &mut Journal) -> Outcome {
         let answered = self.ask(journal, words, as_json && words.is_empty())?;
         print(&answered)?;
-        if as_json || !words.is_empty() || !std::io::stdin().is_terminal() {
+        if as_json || !words.is_empty() {
             return Ok(());
+        }
+        if !can_ask() {
+            return Err(no_answer(&self.message));
         }
         let question =
             format!("Answer for {} (allow, deny, a number or text; Enter to leave it): ", self.machine);
@@ -104,7 +107,8 @@ impl RemotePrompt {
         let (home, program) = (context::home()?, env!("CARGO_PKG_VERSION"));
         let id = self.message.as_str();
         if let Some(team) = TeamSetup::of(&home, &link.link()) {
-            return self.answered(answer_in_team(&team, &self.machine, id, words, as_json));
+            let answered = answer_in_team(&team, &self.machine, id, words, as_json);
+            return self.answered(answered, words.is_empty());
         }
         let connected = RemoteRequest::begin(&home, &link.argv(), program, Purpose::Answer, ANSWERS_WITHIN);
         let connected = connected.and_then(|question| question.is_from(journal, &self.machine));
@@ -114,16 +118,23 @@ impl RemotePrompt {
                     if as_json { question.show(id) } else { question.answer(id, words) }
                 },
             ),
+            words.is_empty(),
         )
     }
 
-    fn answered(&self, answered: Result<AnswerOutput, Error>) -> Result<AnswerOutput, Failure> {
+    /// Checks the outcome. Without an answer the other machine shows the prompt, and exits with the code for wrong usage.
+    fn answered(
+        &self,
+        answered: Result<AnswerOutput, Error>,
+        only_shows: bool,
+    ) -> Result<AnswerOutput, Failure> {
         let answered = answered.map_err(|error| {
             let what = format!("{} cannot be asked: {}", self.machine, sanitise_line(&error.to_string()));
             Failure::new(Exit::Unavailable, what).hint("ringer relay status")
         })?;
         match answered.exit {
             0 => Ok(answered),
+            exit if only_shows && exit == Exit::Usage as u8 && !answered.text.is_empty() => Ok(answered),
             exit => Err(failure(exit, &self.machine, &answered)),
         }
     }

@@ -98,7 +98,7 @@ fn an_answer_is_given_where_the_agent_runs_if_it_may() {
         row["id"].as_str().expect("an id").to_owned()
     };
     let id = id_of(&laptop, "Which branch?");
-    let shown = laptop.run(&["answer", &id]);
+    let shown = check(&mut laptop.ringer(&["answer", &id]), 64).0;
     assert!(shown.contains("Which branch?"), "{shown}");
     laptop.run(&["answer", &id, "main"]);
     let answered = other.base.run(&["questions", "--all", "--json"]);
