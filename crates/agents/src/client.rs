@@ -106,6 +106,11 @@ impl Client {
         !matches!(self.adapter().push, PushMethod::Refused(_))
     }
 
+    /// Returns true if its sessions go on when their windows close.
+    pub fn runs_without_window(self) -> bool {
+        self.adapter().has_no_window.is_some()
+    }
+
     /// Maximum characters of context per hook, if known.
     pub fn context_limit(self) -> Option<usize> {
         self.adapter().context_limit

@@ -10,6 +10,7 @@ mod conversation;
 mod request;
 #[cfg(test)]
 mod tests;
+mod window;
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -23,6 +24,7 @@ use connection::Connection;
 use conversation::{Conversation, Outcome, Purpose, Reaction};
 
 pub use connection::CodexServerError;
+pub(crate) use window::has_no_window;
 
 /// How long finding the pending request may take. It takes about 20 ms.
 const TIME_TO_FIND: Duration = Duration::from_secs(2);
@@ -89,8 +91,12 @@ fn directory(paths: &ClientPaths) -> PathBuf {
     (Client::Codex.adapter().settings.user_directory)(paths)
 }
 
+fn socket(paths: &ClientPaths) -> PathBuf {
+    directory(paths).join("app-server-control/app-server-control.sock")
+}
+
 fn converse(paths: &ClientPaths, thread_id: &str, purpose: Purpose) -> Result<Outcome, CodexServerError> {
-    let socket = directory(paths).join("app-server-control/app-server-control.sock");
+    let socket = socket(paths);
     let find_patch = |call_id: &str| {
         let log = sessions::find_log(&directory(paths).join("sessions"), &format!("-{thread_id}.jsonl"))?;
         request::find_patch(&log, call_id)

@@ -22,7 +22,7 @@ use ringer_journal::{
 use crate::client::{
     self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
 };
-use crate::sessions::{add_log_detail, find_session, logged_turn_end};
+use crate::sessions::{add_log_detail, find_session, log_and_settings, logged_turn_end};
 use crate::waiting_hook::{WaitingHook, wait_while_idle};
 
 pub use crate::hook_context::{HookContext, HookError, HookOutcome};
@@ -462,6 +462,14 @@ fn check_prompt(
     context: &HookContext<'_>,
 ) -> Option<Instant> {
     let prompts = client.adapter().prompts.as_ref()?;
+    if let (Some(refuses), Some(session)) = (prompts.refuses, &report.session_id)
+        && report.is_about_dialog()
+        && let Some((log, settings)) = log_and_settings(client, &(context.paths)(), session)
+        && refuses(event, &log, &settings)
+    {
+        report.dialog_is_refused();
+        return None;
+    }
     if !prompts.waiting_events.contains(&event) {
         return None;
     }

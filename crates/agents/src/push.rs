@@ -17,7 +17,7 @@ use ringer_journal::{
 use ringer_platform::{find_own_program, owned};
 
 use crate::client::{Client, ClientPaths, PushMethod};
-use crate::sessions::find_session;
+use crate::sessions::{find_session, has_no_window};
 
 /// How long a client may take to accept a message.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -74,6 +74,11 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
             return Ok(if has_pending { unsupported() } else { PushResult::Nothing });
         }
         _ => move_lead_messages(&mut journal, &agent_info)?,
+    }
+    if has_no_window(client, &endpoints.paths, &agent_info, state.unwrap_or(AgentState::Exited)) {
+        let has_pending = !journal.pending_for(agent, IdSource::now().unix_ms)?.is_empty();
+        let unreachable = || PushResult::Unreachable("no window shows its session".to_owned());
+        return Ok(if has_pending { unreachable() } else { PushResult::Nothing });
     }
     // A client may drop lines from its socket if too many come. Its next prompts name the messages that arrived.
     let is_confirmed_later = matches!(client.adapter().push, PushMethod::SessionSocket { .. });

@@ -19,6 +19,7 @@ use crate::client::{
     Client, ClientPaths, HookReport, LogDetail, LogPlace, ReadSession, SessionActivity, SessionFile,
     SessionFiles, SessionStatus, TurnEnd,
 };
+use crate::push::is_idle;
 
 /// Maximum files to read. Far more than sessions run at once.
 pub(crate) const MAX_SESSIONS: usize = 1024;
@@ -43,6 +44,10 @@ const FIRST_HOOK: Duration = Duration::from_secs(5);
 
 /// Bytes read from the end of a log: enough for the lines since a turn ended.
 const MAX_TAIL: u64 = 64 * 1024;
+/// Bytes read from the end of a log to find the beginning of the turn.
+const MAX_TURN: u64 = 4 * 1024 * 1024;
+/// Maximum size of a client's settings file.
+const MAX_SETTINGS: u64 = 1024 * 1024;
 /// Maximum directories to search for the log of a session: a resumed session has an old log, in the directory of another day.
 const MAX_DIRECTORIES: usize = 256;
 
@@ -63,16 +68,20 @@ pub(crate) fn find_session(client: Client, paths: &ClientPaths, session_id: &str
     }
 }
 
-/// Reads the end of a session's log.
-fn log_tail(directory: &Path, place: &LogPlace, session_id: &str) -> Option<Vec<u8>> {
-    let log = match place {
-        LogPlace::NameEnd(name_end) => find_log(directory, &name_end(session_id))?,
+/// Finds the log of a session.
+fn log_of(directory: &Path, place: &LogPlace, session_id: &str) -> Option<PathBuf> {
+    match place {
+        LogPlace::NameEnd(name_end) => find_log(directory, &name_end(session_id)),
         LogPlace::SessionDirectory(name) => {
             let is_name = session_id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-            is_name.then(|| directory.join(session_id).join(name))?
+            is_name.then(|| directory.join(session_id).join(name))
         }
-    };
-    tail_of(&log, MAX_TAIL).ok()
+    }
+}
+
+/// Reads the end of a session's log.
+fn log_tail(directory: &Path, place: &LogPlace, session_id: &str) -> Option<Vec<u8>> {
+    tail_of(&log_of(directory, place, session_id)?, MAX_TAIL).ok()
 }
 
 /// Adds to a hook's report what only the session's log has. The client may write it while the hook runs.
@@ -94,6 +103,27 @@ pub(crate) fn add_log_detail(client: Client, paths: &ClientPaths, report: &mut H
         }
         sleep(LOOK_EVERY);
     }
+}
+
+/// Reads the end of a session's log, and the client's last settings file.
+pub(crate) fn log_and_settings(
+    client: Client,
+    paths: &ClientPaths,
+    session_id: &str,
+) -> Option<(Vec<u8>, String)> {
+    let adapter = client.adapter();
+    let Some(SessionFiles::Logs { directory, place, .. }) = &adapter.sessions else { return None };
+    let folder = (adapter.settings.user_directory)(paths);
+    let log = tail_of(&log_of(&folder.join(directory), place, session_id)?, MAX_TURN).ok()?;
+    let settings = owned::read(&folder.join(adapter.settings.files.last()?.name), MAX_SETTINGS);
+    let settings = settings.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    Some((log, settings.unwrap_or_default()))
+}
+
+/// Returns true if an agent is idle in a session that no window shows. A message would begin a turn that nobody sees.
+pub fn has_no_window(client: Client, paths: &ClientPaths, info: &AgentInfo, state: AgentState) -> bool {
+    let has_no_window = client.adapter().has_no_window.filter(|_| is_idle(state));
+    has_no_window.zip(info.process).is_some_and(|(has_no_window, (pid, _))| has_no_window(paths, pid))
 }
 
 /// Returns how a turn ended whose end the client's hook reported without saying how: as the log says, or complete.

@@ -53,6 +53,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: true,
     leaves_sessions_silently: false,
+    has_no_window: None,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     sessions: Some(FILES),
@@ -224,7 +225,9 @@ fn notification(input: &HookInput, report: &mut HookReport) {
     }
     match kind {
         "idle_prompt" => report.notified(SignalContent::Idle, text),
-        "elicitation_dialog" => report.state_with(authority, blocked(BlockedOn::Question), text),
+        "elicitation_dialog" | "elicitation_url_dialog" => {
+            report.state_with(authority, blocked(BlockedOn::Question), text);
+        }
         _ if kind.ends_with("permission_prompt") => {
             let text = text.filter(|text| text != PERMISSION_FOR_ANYTHING);
             report.state_with(authority, blocked(BlockedOn::Permission), text);
@@ -501,6 +504,7 @@ mod tests {
         check("auth_required", SignalContent::State(AgentState::Blocked(BlockedOn::Auth)));
         check("auth_success", SignalContent::Alive);
         check("elicitation_dialog", SignalContent::State(AgentState::Blocked(BlockedOn::Question)));
+        check("elicitation_url_dialog", SignalContent::State(AgentState::Blocked(BlockedOn::Question)));
         check("worker_permission_prompt", SignalContent::State(AgentState::Blocked(BlockedOn::Permission)));
         check("agent_completed", SignalContent::Notified);
         let warning =

@@ -1,4 +1,4 @@
-//! Codex: inputs of its hooks and its `notify` program, recorded from version 0.166.0, and the output that it accepts.
+//! Codex: inputs of its hooks and its `notify` program, recorded from versions 0.166.0 and 0.169.0, and the output that it accepts.
 //!
 //! Its hooks report dialogs before they open; its server has them while they are open (`crate::codex_server`).
 
@@ -7,6 +7,7 @@ mod trust;
 use ringer_core::agent::{AgentState, AnswerMethod, PermissionRequest, PromptContent, PromptQuestion};
 use serde::Deserialize;
 use serde_json::{Value, json};
+use toml_edit::{Document, Item};
 
 use super::adapter::{
     Adapter, LogPlace, PushMethod, SessionActivity, SessionFiles, SessionStatus, last_status,
@@ -20,7 +21,7 @@ use super::settings::{
     SettingsFile,
 };
 use crate::client::prompt::{self, PromptHooks};
-use crate::setup::{Dialect, Obstacle};
+use crate::setup::{Dialect, Obstacle, split_bom};
 
 /// The event name for the JSON of the `notify` program.
 pub const NOTIFY: &str = "notify";
@@ -37,6 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     leaves_sessions_silently: true,
+    has_no_window: Some(crate::codex_server::has_no_window),
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     // `sessions/2026/11/16/rollout-2026-11-16T07-34-19-SESSION.jsonl`
@@ -71,6 +73,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
                 "PostToolUse",
                 "PermissionRequest",
                 "Stop",
+                "SessionEnd",
             ],
             entry: HookEntryForm::Group { name: None, timeout_per_second: 1 },
             check: Some(HookCheck {
@@ -151,7 +154,7 @@ fn read(event: &str, input: &HookInput) -> HookReport {
         "PreToolUse" => report.before_tool(input),
         "PostToolUse" => report.after_tool(input),
         "PermissionRequest" => report.blocked_by_tool(input),
-        "Stop" | "SubagentStop" if subagent => report.alive(),
+        "Stop" | "SubagentStop" | "SessionEnd" if subagent => report.alive(),
         "Stop" => report.done(input, "last_assistant_message"),
         "PreCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Compacting),
         "PostCompact" if input.text("trigger") == Some("auto") => report.state(AgentState::Working),
@@ -204,7 +207,42 @@ const HOOKS: PromptHooks = PromptHooks {
     results: None,
     answer_events: None,
     unattended: None,
+    refuses: Some(refuses_questions),
 };
+
+/// The feature that lets the model ask questions in the default mode.
+const ASKS_IN_DEFAULT_MODE: &str = "default_mode_request_user_input";
+
+#[derive(Deserialize)]
+struct TurnLine {
+    payload: TurnContext,
+}
+
+#[derive(Deserialize)]
+struct TurnContext {
+    collaboration_mode: CollaborationMode,
+}
+
+#[derive(Deserialize)]
+struct CollaborationMode {
+    mode: String,
+}
+
+/// Returns true if Codex does not show a question: in its default mode it refuses the tool, unless a feature is on, but its hook
+/// runs before that. The log names the mode of each turn.
+fn refuses_questions(event: &str, log: &[u8], settings: &str) -> bool {
+    if event != "PreToolUse" {
+        return false;
+    }
+    let read = |line: &[u8]| serde_json::from_slice::<TurnLine>(line).ok();
+    let turn = log.rsplit(|byte| *byte == b'\n').find_map(read);
+    if turn.is_none_or(|turn| turn.payload.collaboration_mode.mode != "default") {
+        return false;
+    }
+    let Ok(settings) = Document::parse(split_bom(settings).1) else { return false };
+    let feature = settings.as_table().get("features").and_then(|features| features.get(ASKS_IN_DEFAULT_MODE));
+    feature.and_then(Item::as_bool) != Some(true)
+}
 
 /// Reads the prompts that can be answered through the server. Other tools ask in another form.
 fn read_prompt(event: &str, input: &Value) -> Option<PromptContent> {
@@ -285,6 +323,36 @@ mod tests {
         let found = report("PreToolUse", &input);
         assert_eq!(found.signals[0].content, SignalContent::State(AgentState::Blocked(BlockedOn::Question)));
         assert_eq!(found.text.as_deref(), Some("Which?"));
+    }
+
+    #[test]
+    fn in_the_default_mode_it_asks_only_if_a_feature_is_on() {
+        let turn =
+            |mode: &str| format!("{{\"payload\":{{\"collaboration_mode\":{{\"mode\":\"{mode}\"}}}}}}\n");
+        let check = |modes: &[&str], settings: &str, expected: bool| {
+            let log: String = modes.iter().map(|mode| turn(mode) + "{\"payload\":{}}\n").collect();
+            assert_eq!(
+                refuses_questions("PreToolUse", log.as_bytes(), settings),
+                expected,
+                "{modes:?} {settings}"
+            );
+            assert!(!refuses_questions("PermissionRequest", log.as_bytes(), settings));
+        };
+        check(&["default"], "", true);
+        check(&["default"], "[features]\ndefault_mode_request_user_input = false", true);
+        check(&["default"], "[features]\ndefault_mode_request_user_input = true", false);
+        check(&["default"], "not TOML", false);
+        check(&["default", "plan"], "", false);
+        check(&["plan", "default"], "", true);
+        check(&[], "", false);
+    }
+
+    #[test]
+    fn a_subagent_does_not_end_its_session() {
+        let ended = report("SessionEnd", &json!({"session_id": "t", "reason": "other"}));
+        ended.assert_only_signal(AgentState::Exited, HookPoint::Other, None);
+        let subagent = report("SessionEnd", &json!({"session_id": "t", "agent_id": "a", "reason": "other"}));
+        assert_eq!(subagent.signals[0].content, SignalContent::Alive);
     }
 
     #[test]

@@ -38,6 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     leaves_sessions_silently: false,
+    has_no_window: None,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     sessions: None,
@@ -227,6 +228,7 @@ pub(crate) const PROMPTS: PromptHooks = PromptHooks {
         read: read_answer_event,
     }),
     unattended: None,
+    refuses: None,
 };
 
 fn read_prompt(event: &str, input: &serde_json::Value) -> Option<PromptContent> {

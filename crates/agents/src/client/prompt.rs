@@ -16,6 +16,9 @@ pub(crate) const BEFORE_REASON: &str = "\nWhy: ";
 /// Reads the tool results in a line of a transcript.
 pub(crate) type ReadResults = fn(line: &[u8]) -> Vec<String>;
 
+/// Reads from a session's log and the client's settings that the client refuses the dialog of an event.
+pub(crate) type RefusesDialog = fn(event: &str, log: &[u8], settings: &str) -> bool;
+
 /// How a client's hooks report its dialogs.
 #[derive(Debug)]
 pub(crate) struct PromptHooks {
@@ -34,6 +37,8 @@ pub(crate) struct PromptHooks {
     pub(crate) answer_events: Option<AnswerEvents>,
     /// The environment variable and value of an unattended run, in which the client calls its hooks and then refuses by itself.
     pub(crate) unattended: Option<(&'static str, &'static str)>,
+    /// For a client whose hook reports dialogs that it then refuses by itself.
+    pub(crate) refuses: Option<RefusesDialog>,
 }
 
 /// How a client reports which answer it took.

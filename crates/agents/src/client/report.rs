@@ -179,6 +179,16 @@ impl HookReport {
         }
     }
 
+    /// The client refuses the dialog by itself: no person is asked, and the agent works.
+    pub(crate) fn dialog_is_refused(&mut self) {
+        for signal in self.signals.iter_mut().filter(|signal| signal.is_blocked()) {
+            signal.content = SignalContent::State(AgentState::Working);
+            signal.text = None;
+        }
+        self.prompt = None;
+        self.text = None;
+    }
+
     /// Sets the call of the last signal.
     pub(super) fn set_call(&mut self, call: Option<String>) {
         if let Some(signal) = self.signals.last_mut() {

@@ -105,16 +105,17 @@ fn codex_has_to_trust_each_of_them() {
     use Client::Codex;
     use ObstacleKind::{SwitchedOff, Untrusted};
     let (home, hooks) = with_text(Codex, "");
-    check(&home, Codex, None, Some((Untrusted, "does not run all of its 6 hooks: 6 not trusted yet")));
+    check(&home, Codex, None, Some((Untrusted, "does not run all of its 7 hooks: 7 not trusted yet")));
     let config = hooks.with_file_name("config.toml");
     let written = fs::read_to_string(&config).unwrap();
-    // As Codex 0.166.0 writes it when hooks are trusted with /hooks.
+    // As Codex 0.169.0 writes it when hooks are trusted with /hooks.
     let hashes = [
         ("session_start", "bdbd72065d025340432d5f06a3e98f47827411af1ad97830e767cf90b15496ba"),
         ("user_prompt_submit", "95b3b9ef328254db0d6f0e13f7524975137f14a575b9736f1bd4bdebb149ee4c"),
         ("pre_tool_use", "89f7ebb3698da008f3b0805d0619d6c33aa12560447d8268f30a8f2366f77b9f"),
         ("post_tool_use", "a7d3f35917650db8287d5aa558e35ebf2eebc4a79165ebe90c398318be42279b"),
         ("permission_request", "dd05739e58cb624aa5d86f60cd723b18c527ed15c8d8977533c1a87b67f2f668"),
+        ("session_end", "fc292fb287aaddaf3a415abe91e270966b3b54a667658d64071b5a5a26c52561"),
         ("stop", "7d65b3a47f1e48e914ca440bebbb2ca70c443f2346a07c92e2a5a82ced7febe2"),
     ];
     let trust = |path: &Path| -> String {
@@ -132,7 +133,7 @@ fn codex_has_to_trust_each_of_them() {
             .replace("sha256:7d65b3a47f1e48e914ca440bebbb2ca70c443f2346a07c92e2a5a82ced7febe2", "sha256:00"),
     )
     .unwrap();
-    check(&home, Codex, None, Some((Untrusted, "6 hooks: 1 changed since they were trusted")));
+    check(&home, Codex, None, Some((Untrusted, "7 hooks: 1 changed since they were trusted")));
     fs::write(&config, format!("{trusted}enabled = false\n")).unwrap();
     check(&home, Codex, None, Some((SwitchedOff, "1 switched off")));
     fs::write(&config, format!("{trusted}\n[features]\nhooks = false\n")).unwrap();
@@ -141,5 +142,5 @@ fn codex_has_to_trust_each_of_them() {
     fs::write(&config, &trusted).unwrap();
     let action = SetupAction::Setup(RingerProgram::new(Path::new("/opt/ringer")).unwrap(), Entries::Hooks);
     home.run(Codex, &action, "20261115-060001").unwrap();
-    check(&home, Codex, None, Some((Untrusted, "6 changed since they were trusted")));
+    check(&home, Codex, None, Some((Untrusted, "7 changed since they were trusted")));
 }

@@ -4,16 +4,19 @@ use std::io::Read;
 use std::time::Duration;
 
 use ringer_agents::client::Client;
+use ringer_agents::sessions::has_no_window;
 use ringer_core::agent::AgentState;
 use ringer_core::conversation::InjectionSource;
 use ringer_core::message::{Agent, MAX_BODY, MessageId, QuestionId, ShownKind};
 use ringer_core::{Draft, Recipient, Scope, Sender};
 use ringer_ipc::drop_box::{ClaimRequest, ClaimedNotice, DropBox};
 use ringer_journal::{AppendRequest, IdSource, Journal, SenderClaim};
+use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
 use serde::Serialize;
 
 use super::relay;
+use crate::client_setup::client_paths;
 use crate::failure::{Exit, Failure, Outcome};
 use crate::output::{eprint_line, print_json};
 use crate::time_arguments::parse_duration;
@@ -247,19 +250,24 @@ fn recipient(to: Option<&str>) -> Result<ResolvedRecipient, Failure> {
     Ok(ResolvedRecipient { recipient, warning, journal: Some(journal) })
 }
 
-/// Returns a note if an agent is idle and its client has no way to be woken by a message.
+/// Returns a note if an agent is idle and a message does not wake it: its client cannot be woken, or no window shows its session.
 fn asleep_note(agent: &Agent, journal: &mut Journal) -> Result<Option<String>, Failure> {
-    let is_idle = matches!(journal.agent_state(agent)?, Some(AgentState::Ready | AgentState::Done));
-    let info = journal.agent_info(agent)?.filter(|_| is_idle);
-    let client = info.and_then(|info| info.client.parse::<Client>().ok());
-    let client = client.filter(|client| !client.is_woken_by_messages());
-    Ok(client.map(|client| {
-        let name = client.display_name();
-        format!(
-            "note: {} is idle, and {name} cannot be woken: it reads this with its next prompt",
-            agent.as_str()
-        )
-    }))
+    let (Some(state), Some(info)) = (journal.agent_state(agent)?, journal.agent_info(agent)?) else {
+        return Ok(None);
+    };
+    let Ok(client) = info.client.parse::<Client>() else { return Ok(None) };
+    let id = agent.as_str();
+    if has_no_window(client, &client_paths(path_variable("HOME").unwrap_or_default(), None), &info, state) {
+        return Ok(Some(format!("note: no window shows {id}: it reads this with its next prompt")));
+    }
+    let name = client.display_name();
+    Ok(match state {
+        AgentState::Exited => Some(format!("note: {id} has ended: it reads this if its session is resumed")),
+        AgentState::Ready | AgentState::Done if !client.is_woken_by_messages() => Some(format!(
+            "note: {id} is idle, and {name} cannot be woken: it reads this with its next prompt"
+        )),
+        _ => None,
+    })
 }
 
 /// Returns true if a name belongs to an agent on another machine, `worker-1@box`. Only such a name makes reading the settings

@@ -1,13 +1,16 @@
 //! `ringer status`.
 
 use ringer_agents::client::Client;
+use ringer_agents::sessions::has_no_window;
 use ringer_core::agent::running_tasks_text;
 use ringer_core::attention::Record;
+use ringer_core::message::Agent;
 use ringer_hub::{Clock, OfflineHub, agents};
 use ringer_ipc::StartFailure;
 use ringer_journal::{
     Damage, Error, HubLock, HubStore, IdSource, Journal, JournalStats, RepairRecord, SpoolStatus,
 };
+use ringer_platform::path_variable;
 use ringer_term::sanitise_line;
 use serde::Serialize;
 use serde_json::Value;
@@ -15,6 +18,7 @@ use serde_json::Value;
 use super::mute;
 use super::show::RunningCalls;
 use crate::agents::{self, UnlistedAgents};
+use crate::client_setup::client_paths;
 use crate::context;
 use crate::failure::{Failure, Outcome};
 use crate::hub_client::{self, Problem};
@@ -150,6 +154,11 @@ fn collect(everywhere: bool) -> Result<Report, Failure> {
             doing.text(agent["id"].as_str().unwrap_or_default(), agent["state"].as_str().unwrap_or_default());
         let running = agent["running_tasks"].as_u64().and_then(|count| usize::try_from(count).ok());
         agent["doing"] = text.or_else(|| running.and_then(running_tasks_text)).into();
+        if let Some(journal) = &mut journal
+            && is_left(agent, journal)?
+        {
+            agent["has_window"] = false.into();
+        }
     }
     let (listeners, unread) = stats.map(|stats| views(stats, &clock)).unwrap_or_default();
     let (unread_notifications, hub_behind) = match &mut journal {
@@ -269,6 +278,18 @@ const AGENT_STATES: [(&str, &str); 6] = [
     ("starting", "starting"),
 ];
 
+/// Returns true if an agent is idle and no window shows its session.
+fn is_left(agent: &Value, journal: &mut Journal) -> Result<bool, Failure> {
+    let client = agent["client"].as_str().and_then(|client| client.parse::<Client>().ok());
+    let Some(client) = client.filter(|client| client.runs_without_window()) else { return Ok(false) };
+    let Ok(id) = Agent::new(agent["id"].as_str().unwrap_or_default()) else { return Ok(false) };
+    let (Some(info), Some(state)) = (journal.agent_info(&id)?, journal.agent_state(&id)?) else {
+        return Ok(false);
+    };
+    let paths = client_paths(path_variable("HOME").unwrap_or_default(), None);
+    Ok(has_no_window(client, &paths, &info, state))
+}
+
 /// Returns true if an agent is idle and messages cannot wake it.
 fn is_asleep(agent: &Value, state: &str) -> bool {
     let client = agent["client"].as_str().and_then(|client| client.parse::<Client>().ok());
@@ -287,8 +308,11 @@ fn format_text(report: &Report) -> String {
         let name = agent["name"].as_str().map(|name| format!(" {name}")).unwrap_or_default();
         match agent["state"].as_str() {
             Some(state) => {
-                let reads_later =
-                    if is_asleep(agent, state) { ", reads messages with its next prompt" } else { "" };
+                let reads_later = match agent["has_window"].as_bool() {
+                    Some(false) => ", no window shows it",
+                    _ if is_asleep(agent, state) => ", reads messages with its next prompt",
+                    _ => "",
+                };
                 let doing = agent["doing"].as_str().map(|doing| format!(", {doing}")).unwrap_or_default();
                 format!("{}{name} ({state}{lead}{reads_later}{doing})", text(agent, "id"))
             }

@@ -57,7 +57,7 @@ impl ServedSession {
 pub(crate) fn until_asked(environment: &ClientEnvironment) {
     environment.until_open(1);
     let home = environment.home();
-    let thread = thread_in(&home.join(".codex/sessions")).expect("a session");
+    let thread = thread_of(&session_log(environment)).expect("a session");
     until_within(DEADLINE, "the dialog is open", || {
         pending_prompt(&ClientPaths::new(&home), &thread).is_ok_and(|found| found.is_some())
     });
@@ -69,16 +69,21 @@ pub(crate) fn making(file: &Path) -> Value {
     json!({ "cmd": command, "sandbox_permissions": "require_escalated", "justification": "May I?" })
 }
 
+/// The log of the only session.
+#[track_caller]
+pub(crate) fn session_log(environment: &ClientEnvironment) -> PathBuf {
+    file_in(&environment.home().join(".codex/sessions")).expect("a session")
+}
+
+fn file_in(directory: &Path) -> Option<PathBuf> {
+    let mut paths = fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path());
+    paths.find_map(|path| if path.is_dir() { file_in(&path) } else { Some(path) })
+}
+
 /// The id at the end of the name of a session's log.
-fn thread_in(directory: &Path) -> Option<String> {
-    fs::read_dir(directory).ok()?.flatten().find_map(|entry| {
-        let path = entry.path();
-        if path.is_dir() {
-            return thread_in(&path);
-        }
-        let name = path.file_stem()?.to_str()?.to_owned();
-        Some(name[name.len().checked_sub(36)?..].to_owned())
-    })
+fn thread_of(log: &Path) -> Option<String> {
+    let name = log.file_stem()?.to_str()?;
+    Some(name[name.len().checked_sub(36)?..].to_owned())
 }
 
 #[test]
@@ -205,6 +210,31 @@ fn a_change_of_files_and_a_question_are_answered() {
     assert_eq!(next.count_new("Beta"), 1, "{}", next.news());
     session.environment.until_open(0);
     assert_eq!(session.environment.complaints(), "");
+}
+
+/// In its default mode Codex offers the tool only if a feature is on. Its hook runs before the refusal.
+#[test]
+#[ignore = "needs real clients: cargo xtask test --clients"]
+fn a_question_that_it_refuses_by_itself_is_not_told() {
+    let model = Model::new(&Responses);
+    let environment = ClientEnvironment::for_codex(&model);
+    let settings = environment.home().join(".codex/config.toml");
+    let text = fs::read_to_string(&settings).expect("the settings");
+    fs::write(&settings, text.replace("default_mode_request_user_input = true\n", "")).expect("a file");
+    let arguments = ["--no-daemon", "--dangerously-bypass-hook-trust", "hello"];
+    let _terminal = environment.start_in_terminal("codex", &arguments);
+    assert_eq!(model.request().count_new("hello"), 1);
+    let option = |label: &str| json!({ "label": label, "description": label });
+    let options = [option("Alpha"), option("Beta")];
+    let asked = json!({ "id": "q1", "header": "Pick", "question": "Which one?", "options": options });
+    model.answer(Answer::tool("request_user_input", json!({ "questions": [asked] })));
+    let next = model.request();
+    assert_eq!(next.count_new("request_user_input is unavailable in Default mode"), 1, "{}", next.news());
+    assert_eq!(environment.states(), ["working"]);
+    model.answer(Answer::Text("all done"));
+    environment.notified("complete");
+    assert_eq!(environment.kinds(), ["complete"]);
+    assert_eq!(environment.complaints(), "");
 }
 
 #[test]

@@ -76,8 +76,8 @@ fn codex_and_doctor_agree_on_what_is_trusted() {
     let model = Model::new(&Responses);
     let environment = ClientEnvironment::for_codex(&model);
     let found = hooks(&environment);
-    assert!(found.len() == 6 && found.iter().all(|(.., status)| status == "untrusted"), "{found:?}");
-    check_row(&environment, "warn", "6 not trusted yet");
+    assert!(found.len() == 7 && found.iter().all(|(.., status)| status == "untrusted"), "{found:?}");
+    check_row(&environment, "warn", "7 not trusted yet");
     let path = environment.home().join(".codex/config.toml");
     let config = fs::read_to_string(&path).expect("a file");
     let trust = |hash: &dyn Fn(&str) -> String| {
@@ -91,5 +91,5 @@ fn codex_and_doctor_agree_on_what_is_trusted() {
     check_row(&environment, "warn", "has not called yet");
     trust(&|_| "sha256:00".to_owned());
     assert!(hooks(&environment).iter().all(|(.., status)| status == "modified"));
-    check_row(&environment, "warn", "6 changed since they were trusted");
+    check_row(&environment, "warn", "7 changed since they were trusted");
 }

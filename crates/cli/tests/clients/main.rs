@@ -28,6 +28,7 @@ mod claude_under_hosts;
 mod codex_answers;
 mod codex_exec;
 mod codex_in_terminal;
+mod codex_left;
 mod codex_sessions;
 mod codex_under_hosts;
 mod copilot_headless;

@@ -97,7 +97,7 @@ fn codex_runs_only_what_is_trusted() {
     let user = UserHome::with_clients(&["codex"]);
     let (_, err) = check(&mut user.setup(&["--yes"]), 0);
     assert_eq!(err.matches("trust").count(), 1, "once is enough: {err}");
-    check_row(&user, "codex", "warn", "6 not trusted yet", "type /hooks");
+    check_row(&user, "codex", "warn", "7 not trusted yet", "type /hooks");
     let (_, err) = check(&mut user.setup(&["--yes"]), 0);
-    assert!(err.contains("Codex does not run all of its 6 hooks"), "{err}");
+    assert!(err.contains("Codex does not run all of its 7 hooks"), "{err}");
 }

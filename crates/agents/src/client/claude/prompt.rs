@@ -21,6 +21,7 @@ pub(super) const PROMPTS: PromptHooks = PromptHooks {
     // `claude -p`.
     answer_events: None,
     unattended: Some(("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")),
+    refuses: None,
 };
 
 fn read(event: &str, input: &Value) -> Option<PromptContent> {

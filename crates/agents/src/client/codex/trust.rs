@@ -16,6 +16,8 @@ use crate::setup::{Obstacle, ObstacleKind, SetupNote, split_bom};
 
 /// Codex's default timeout of a handler, in seconds.
 const DEFAULT_TIMEOUT: u64 = 600;
+/// How long Codex lets a handler of the end of a session run, in seconds, whatever its timeout.
+const LONGEST_END: u64 = 3;
 
 /// How Codex treats one of Ringer's handlers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,6 +129,7 @@ impl Handler<'_> {
             Some(seconds) => seconds.as_u64()?.max(1),
             None => DEFAULT_TIMEOUT,
         };
+        let timeout = if self.event == "SessionEnd" { timeout.min(LONGEST_END) } else { timeout };
         let is_async = self.object.get("async").is_some_and(|value| value.as_bool() == Some(true));
         // Codex sorts the keys before it hashes.
         let mut handler = BTreeMap::from([
