@@ -22,6 +22,7 @@ use ringer_journal::{
 use crate::client::{
     self, Client, ClientPaths, HookPoint, HookReply, HookReport, SessionActivity, ToolCall, agent_id, answer,
 };
+use crate::push::is_idle;
 use crate::sessions::{add_log_detail, find_session, log_and_settings, logged_turn_end};
 use crate::waiting_hook::{WaitingHook, wait_while_idle};
 
@@ -115,6 +116,12 @@ impl Call<'_> {
         let asks = self.report.signals.iter().any(Signal::is_blocked);
         if self.report.subagent && known.is_none() && !asks {
             return Ok(EventOutcome::default());
+        }
+        if self.client.runs_without_window()
+            && !journal.agent_state(&self.agent).ok().flatten().is_some_and(is_idle)
+        {
+            // A turn is cut short. Why is in the log, or shown by the end of the process.
+            self.report.session_goes_on();
         }
         self.record_running_tool();
         let stamp = IdSource::now();

@@ -179,6 +179,14 @@ impl HookReport {
         }
     }
 
+    /// Replaces the signal that the session ended: it ends later.
+    pub(crate) fn session_goes_on(&mut self) {
+        let ended = SignalContent::State(AgentState::Exited);
+        for signal in self.signals.iter_mut().filter(|signal| signal.content == ended) {
+            signal.content = SignalContent::Alive;
+        }
+    }
+
     /// The client refuses the dialog by itself: no person is asked, and the agent works.
     pub(crate) fn dialog_is_refused(&mut self) {
         for signal in self.signals.iter_mut().filter(|signal| signal.is_blocked()) {
