@@ -108,7 +108,7 @@ impl Client {
 
     /// Returns true if its sessions go on when their windows close.
     pub fn runs_without_window(self) -> bool {
-        self.adapter().has_no_window.is_some()
+        self.adapter().outlives_window
     }
 
     /// Maximum characters of context per hook, if known.

@@ -17,7 +17,8 @@ use ringer_journal::{
 use ringer_platform::{find_own_program, owned};
 
 use crate::client::{Client, ClientPaths, PushMethod};
-use crate::sessions::{find_session, has_no_window};
+use crate::codex_server;
+use crate::sessions::find_session;
 
 /// How long a client may take to accept a message.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -103,6 +104,12 @@ pub fn push(home: &Home, endpoints: &ClientEndpoints, agent: &Agent) -> Result<P
             Ok(PushResult::Unreachable(why))
         }
     }
+}
+
+/// Returns true if an agent is idle in a session that no window shows. A message would begin a turn that nobody sees.
+pub fn has_no_window(client: Client, paths: &ClientPaths, info: &AgentInfo, state: AgentState) -> bool {
+    let process = info.process.filter(|_| client.runs_without_window() && is_idle(state));
+    process.is_some_and(|(pid, _)| codex_server::has_no_window(paths, pid))
 }
 
 /// Claims all pending messages of an agent. The prefix of the claim's id says how they are delivered.

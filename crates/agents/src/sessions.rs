@@ -19,7 +19,6 @@ use crate::client::{
     Client, ClientPaths, HookReport, LogDetail, LogPlace, ReadSession, SessionActivity, SessionFile,
     SessionFiles, SessionStatus, TurnEnd,
 };
-use crate::push::is_idle;
 
 /// Maximum files to read. Far more than sessions run at once.
 pub(crate) const MAX_SESSIONS: usize = 1024;
@@ -118,12 +117,6 @@ pub(crate) fn log_and_settings(
     let settings = owned::read(&folder.join(adapter.settings.files.last()?.name), MAX_SETTINGS);
     let settings = settings.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     Some((log, settings.unwrap_or_default()))
-}
-
-/// Returns true if an agent is idle in a session that no window shows. A message would begin a turn that nobody sees.
-pub fn has_no_window(client: Client, paths: &ClientPaths, info: &AgentInfo, state: AgentState) -> bool {
-    let has_no_window = client.adapter().has_no_window.filter(|_| is_idle(state));
-    has_no_window.zip(info.process).is_some_and(|(has_no_window, (pid, _))| has_no_window(paths, pid))
 }
 
 /// Returns how a turn ended whose end the client's hook reported without saying how: as the log says, or complete.

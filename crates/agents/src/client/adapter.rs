@@ -12,7 +12,6 @@ use super::prompt::PromptHooks;
 use super::reply::HookReply;
 use super::report::{HookReport, LogDetail};
 use super::settings::ClientSettings;
-use crate::client::settings::ClientPaths;
 
 /// One client: its properties, and the functions that read and answer its hooks.
 #[derive(Debug)]
@@ -30,8 +29,8 @@ pub(crate) struct Adapter {
     pub(super) session_id_begins_randomly: bool,
     /// It may start a new session in the same terminal without a hook that ends the old one.
     pub(crate) leaves_sessions_silently: bool,
-    /// Returns true if no window shows the sessions of this process, for a client whose sessions go on without one.
-    pub(crate) has_no_window: Option<fn(paths: &ClientPaths, process: u32) -> bool>,
+    /// Its sessions go on in a server when their windows close.
+    pub(super) outlives_window: bool,
     /// Reads a hook's input. An unknown event gives an empty report.
     pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The text for the hook's standard output; `None` if nothing is to be written.

@@ -38,7 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     leaves_sessions_silently: true,
-    has_no_window: Some(crate::codex_server::has_no_window),
+    outlives_window: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     // `sessions/2026/11/16/rollout-2026-11-16T07-34-19-SESSION.jsonl`

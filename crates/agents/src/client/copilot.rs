@@ -37,7 +37,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: Some(CONTEXT_LIMIT),
     session_id_begins_randomly: true,
     leaves_sessions_silently: false,
-    has_no_window: None,
+    outlives_window: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     // `session-state/SESSION/events.jsonl`

@@ -38,7 +38,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     context_limit: None,
     session_id_begins_randomly: false,
     leaves_sessions_silently: false,
-    has_no_window: None,
+    outlives_window: false,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     sessions: None,

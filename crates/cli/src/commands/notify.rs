@@ -4,7 +4,7 @@ use std::io::Read;
 use std::time::Duration;
 
 use ringer_agents::client::Client;
-use ringer_agents::sessions::has_no_window;
+use ringer_agents::push::has_no_window;
 use ringer_core::agent::AgentState;
 use ringer_core::conversation::InjectionSource;
 use ringer_core::message::{Agent, MAX_BODY, MessageId, QuestionId, ShownKind};

@@ -1,7 +1,7 @@
 //! `ringer status`.
 
 use ringer_agents::client::Client;
-use ringer_agents::sessions::has_no_window;
+use ringer_agents::push::has_no_window;
 use ringer_core::agent::running_tasks_text;
 use ringer_core::attention::Record;
 use ringer_core::message::Agent;
