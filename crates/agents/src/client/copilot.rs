@@ -445,20 +445,20 @@ mod tests {
     }
 
     /// A line of a log, with the members that a test is about.
-    fn line(kind: &str, data: serde_json::Value) -> String {
+    fn line(kind: &str, data: &serde_json::Value) -> String {
         json!({"type": kind, "data": data, "id": "a", "timestamp": "2026-11-19T21:05:05.000Z", "parentId": "b"})
             .to_string()
     }
 
     fn asked(id: &str) -> String {
         let request = json!({"kind": "shell", "toolCallId": "call_1", "fullCommandText": "make"});
-        line("permission.requested", json!({"requestId": id, "permissionRequest": request}))
+        line("permission.requested", &json!({"requestId": id, "permissionRequest": request}))
     }
 
     fn decided(id: &str, kind: &str, source: &str) -> String {
         line(
             "permission.completed",
-            json!({"requestId": id, "toolCallId": "call_1", "result": {"kind": kind}, "decisionSource": source}),
+            &json!({"requestId": id, "toolCallId": "call_1", "result": {"kind": kind}, "decisionSource": source}),
         )
     }
 
@@ -469,13 +469,13 @@ mod tests {
     #[test]
     fn the_log_says_what_no_hook_says() {
         use SessionActivity::{Busy, Failed, Interrupted, Other, Waiting};
-        let prompt = line("user.message", json!({"content": "do it"}));
-        let step = line("assistant.message", json!({"content": "", "toolRequests": []}));
-        let ran = line("tool.execution_complete", json!({"result": {"content": "ok"}, "success": true}));
-        let aborted = line("abort", json!({"reason": "user_initiated"}));
+        let prompt = line("user.message", &json!({"content": "do it"}));
+        let step = line("assistant.message", &json!({"content": "", "toolRequests": []}));
+        let ran = line("tool.execution_complete", &json!({"result": {"content": "ok"}, "success": true}));
+        let aborted = line("abort", &json!({"reason": "user_initiated"}));
         let failed = line(
             "session.error",
-            json!({"errorType": "query", "message": "400 bad thing", "statusCode": 400}),
+            &json!({"errorType": "query", "message": "400 bad thing", "statusCode": 400}),
         );
         let yes = |id: &str| decided(id, "approved", "human_response");
         let waiting = Waiting(Some(BlockedOn::Permission));
@@ -505,34 +505,34 @@ mod tests {
     #[test]
     fn the_log_completes_a_report() {
         let call =
-            line("hook.start", json!({"hookType": "x", "input": {"timestamp": 1_795_122_305_275_i64}}));
+            line("hook.start", &json!({"hookType": "x", "input": {"timestamp": 1_795_122_305_275_i64}}));
         let add = |mut report: HookReport, lines: &[String]| {
             let detail = report.log_detail.unwrap();
-            let lines = [lines, &[call.clone()]].concat();
+            let lines = [lines, std::slice::from_ref(&call)].concat();
             let is_added = add_detail(&mut report, detail, &log(&lines));
             (is_added, report)
         };
         let ended = || report("agentStop", json!({"stop_hook_active": false}));
-        let message = line("assistant.message", json!({"content": "All done.\nTests pass.\n"}));
-        let turn_end = line("assistant.turn_end", json!({"turnId": "0"}));
+        let message = line("assistant.message", &json!({"content": "All done.\nTests pass.\n"}));
+        let turn_end = line("assistant.turn_end", &json!({"turnId": "0"}));
         let (is_added, done) = add(ended(), &[message.clone(), turn_end.clone()]);
         assert!(is_added);
         assert_eq!(done.signals[0].text.as_deref(), Some("All done.\nTests pass."));
         assert_eq!(done.last_line.as_deref(), Some("Tests pass."));
         // Copilot has not written yet what came before the call.
-        assert!(!add_detail(&mut ended(), LogDetail::LastMessage, &log(&[message.clone()])));
+        assert!(!add_detail(&mut ended(), LogDetail::LastMessage, &log(std::slice::from_ref(&message))));
         // The last message of this turn, not of the one before.
-        let prompt = line("user.message", json!({"content": "again"}));
+        let prompt = line("user.message", &json!({"content": "again"}));
         assert_eq!(add(ended(), &[message, prompt, turn_end]).1.signals[0].text, None);
 
-        let error = line("session.error", json!({"message": "400 bad\nthing"}));
+        let error = line("session.error", &json!({"message": "400 bad\nthing"}));
         let (_, failed) = add(report("sessionEnd", json!({"reason": "error"})), &[error]);
         assert_eq!(failed.signals[0].text.as_deref(), Some("400 bad thing"));
         assert_eq!(failed.signals[1].text, None);
 
         let question = line(
             "tool.execution_start",
-            json!({"toolName": "ask_user", "arguments": {"message": "Which one?", "requestedSchema": {}}}),
+            &json!({"toolName": "ask_user", "arguments": {"message": "Which one?", "requestedSchema": {}}}),
         );
         let asks = || report("notification", notice("elicitation_dialog", "Information requested"));
         assert_eq!(add(asks(), &[question]).1.signals[0].text.as_deref(), Some("Which one?"));

@@ -18,7 +18,7 @@ use ringer_term::{escape_hidden, sanitise_line};
 use ringer_ui::{PromptDetails, age};
 use serde_json::json;
 
-use self::prompt::{NamedPrompt, PromptKind, prompt_json, prompt_text, question_to_person};
+use self::prompt::{NamedPrompt, PromptKind, no_answer, prompt_json, prompt_text, question_to_person};
 use self::remote::{DIALOG_ONLY, NOT_TOLD, OVER, RemotePrompt};
 use crate::client_setup::client_paths;
 use crate::confirm::{ask_for_line, can_ask, confirm_by_enter};
@@ -79,12 +79,11 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
     context::settle_spool(&mut journal);
     let words = arguments.who.iter().chain(&arguments.answer);
     let words: Vec<&str> = words.map(String::as_str).collect();
-    let (mut named, words) = match &arguments.text {
-        Some(text) => (NamedPrompt::read(arguments.who.as_deref(), &mut journal)?, vec![text.as_str()]),
-        None => {
-            let (named, words) = NamedPrompt::of_words(&words, &mut journal)?;
-            (named, words.to_vec())
-        }
+    let (mut named, words) = if let Some(text) = &arguments.text {
+        (NamedPrompt::read(arguments.who.as_deref(), &mut journal)?, vec![text.as_str()])
+    } else {
+        let (named, words) = NamedPrompt::of_words(&words, &mut journal)?;
+        (named, words.to_vec())
     };
     if let Some(remote) = RemotePrompt::of(named.record.as_ref(), &mut journal)? {
         if arguments.close || (close && words.is_empty()) {
@@ -108,7 +107,7 @@ fn answer(arguments: &Args, close: bool) -> Outcome {
             return Ok(());
         }
         if !can_ask() {
-            return Err(no_answer(named.id()));
+            return Err(no_answer(&named.id()));
         }
         let Some(line) = ask_for_line(&question_to_person(&named))? else { return Ok(()) };
         words = typed_words(&named, &line);
@@ -248,15 +247,12 @@ fn confirmed_option(named: &NamedPrompt, option: &str, answer: &str) -> Result<S
         let what = format!("{answer_shown:?} is not an option; did you mean {option_shown:?}?");
         return Err(Failure::usage(what).hint(hint));
     }
-    match confirm_by_enter(&format!("{answer_shown:?} is not an option. Answer {option_shown:?}?"), &hint)? {
-        true => Ok(option.to_owned()),
-        false => Err(Failure::usage("not answered").hint(hint)),
+    let question = format!("{answer_shown:?} is not an option. Answer {option_shown:?}?");
+    if confirm_by_enter(&question, &hint)? {
+        Ok(option.to_owned())
+    } else {
+        Err(Failure::usage("not answered").hint(hint))
     }
-}
-
-/// The failure of a script that only shows what is asked.
-fn no_answer(id: impl std::fmt::Display) -> Failure {
-    Failure::usage("no answer given").hint(format!("ringer answer {id} ANSWER"))
 }
 
 fn show(named: &NamedPrompt, as_json: bool) -> Outcome {

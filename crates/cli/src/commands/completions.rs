@@ -215,9 +215,8 @@ fn values(command: &Command, argument: &Arg) -> ExpectedWord {
             ExpectedWord::Words(super::help::all_names().map(|name| Candidate::new(name, "")).collect())
         }
         ("answer" | "acknowledge", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Prompt),
-        ("tell" | "wait", Some("WHO"), true) => ExpectedWord::Value(ValueKind::Agent),
+        ("tell" | "wait", Some("WHO"), true) | (_, Some("AGENT"), _) => ExpectedWord::Value(ValueKind::Agent),
         (_, Some("WHO"), true) => ExpectedWord::Value(ValueKind::Notification),
-        (_, Some("AGENT"), _) => ExpectedWord::Value(ValueKind::Agent),
         (_, Some("WHO"), _) => ExpectedWord::Value(ValueKind::Recipient),
         (_, Some("KIND"), _) => {
             ExpectedWord::Words(ShownKind::all().map(|kind| Candidate::new(kind.as_str(), "")).collect())

@@ -202,9 +202,9 @@ mod tests {
     fn the_first_page_names_commands_that_people_type() {
         let mut command = Ringer::command();
         command.build();
-        let named = FIRST_PAGE.split("ringer ").skip(1).filter_map(|rest| rest.split([' ', '\n']).next());
+        let words = FIRST_PAGE.split("ringer ").skip(1).filter_map(|rest| rest.split([' ', '\n']).next());
         let names: Vec<&str> =
-            named.flat_map(|names| names.split('|')).filter(|name| !name.is_empty()).collect();
+            words.flat_map(|names| names.split('|')).filter(|name| !name.is_empty()).collect();
         assert!(names.len() > 10, "{names:?}");
         for name in names {
             assert!(command.find_subcommand(name).is_some_and(|found| !found.is_hide_set()), "{name}");

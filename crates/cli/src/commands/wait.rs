@@ -85,14 +85,14 @@ pub(crate) fn run(arguments: &Args) -> Outcome {
     let first = journal.agent_state_since(&agent)?;
     loop {
         let now = journal.agent_state_since(&agent)?;
-        if let Some((state, _)) = now.filter(|_| !arguments.next || now != first) {
-            if arguments.until.iter().any(|until| until.is_so(state)) {
-                let state = state.as_str();
-                if arguments.json {
-                    return print_json(&json!({ "agent": summary.id, "name": who, "state": state }));
-                }
-                return print_line(&format!("{who}: {}", state_word(state, None)));
+        let is_so = |state: AgentState| arguments.until.iter().any(|until| until.is_so(state));
+        let reached = now.filter(|(state, _)| is_so(*state) && (!arguments.next || now != first));
+        if let Some((state, _)) = reached {
+            let state = state.as_str();
+            if arguments.json {
+                return print_json(&json!({ "agent": summary.id, "name": who, "state": state }));
             }
+            return print_line(&format!("{who}: {}", state_word(state, None)));
         }
         if now.is_some_and(|(state, _)| state == AgentState::Exited) {
             return Err(Failure::new(Exit::Unavailable, format!("{who} has ended")).hint("ringer status"));

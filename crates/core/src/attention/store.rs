@@ -141,8 +141,8 @@ impl NotificationStore {
             let is_meant = |record: &&Record| IdReference::is_piece_of(text, &record.id);
             IdMatch::of(self.newest().filter(is_meant).map(|record| record.id.clone()).collect())
         };
-        let by_name = || self.of_each_sender(self.with_name(text));
-        by_short_id.or(by_name).or(by_piece).or(|| self.of_each_sender(self.with_name_beginning(text)))
+        let by_name = || of_each_sender(self.with_name(text));
+        by_short_id.or(by_name).or(by_piece).or(|| of_each_sender(self.with_name_beginning(text)))
     }
 
     /// The notifications with a name that lists show, newest first.
@@ -153,19 +153,6 @@ impl NotificationStore {
     /// The notifications with a name that begins like this, newest first.
     pub fn with_name_beginning<'a>(&'a self, beginning: &'a str) -> impl Iterator<Item = &'a Record> {
         self.newest().filter(move |record| record.has_name(|own| own.starts_with(beginning)))
-    }
-
-    fn of_each_sender<'a>(&self, newest: impl Iterator<Item = &'a Record>) -> IdMatch {
-        let rank = |record: &Record| (record.waits_for_answer(), !record.is_read);
-        let mut senders: Vec<&Record> = Vec::new();
-        for record in newest {
-            match senders.iter_mut().find(|one| one.sender == record.sender) {
-                Some(one) if rank(record) > rank(one) => *one = record,
-                Some(_) => {}
-                None => senders.push(record),
-            }
-        }
-        IdMatch::of(senders.into_iter().map(|record| record.id.clone()).collect())
     }
 
     /// All notifications, newest first.
@@ -583,6 +570,20 @@ impl NotificationStore {
 /// Returns true if the older notification says more: how a turn ended says more than that the agent has been waiting since.
 fn says_more(older: &Record, newer: &Record) -> bool {
     newer.shown_kind() == ShownKind::Idle && older.kind == Kind::Complete && older.sender == newer.sender
+}
+
+/// Returns one notification of each sender: the newest that waits for an answer, else the newest unread, else the newest.
+fn of_each_sender<'a>(newest: impl Iterator<Item = &'a Record>) -> IdMatch {
+    let rank = |record: &Record| (record.waits_for_answer(), !record.is_read);
+    let mut senders: Vec<&Record> = Vec::new();
+    for record in newest {
+        match senders.iter_mut().find(|one| one.sender == record.sender) {
+            Some(one) if rank(record) > rank(one) => *one = record,
+            Some(_) => {}
+            None => senders.push(record),
+        }
+    }
+    IdMatch::of(senders.into_iter().map(|record| record.id.clone()).collect())
 }
 
 #[cfg(test)]

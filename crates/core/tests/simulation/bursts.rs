@@ -24,7 +24,7 @@ impl Bursts {
         times.push(now);
         for (at, start) in times.iter().enumerate() {
             let count = (times.len() - at) as u64;
-            let allowed = AT_ONCE + (now - *start).as_secs();
+            let allowed = AT_ONCE + now.saturating_sub(*start).as_secs();
             assert!(
                 count <= allowed,
                 "{count} since {start:?}, now {now:?}: {:?} {:?}",

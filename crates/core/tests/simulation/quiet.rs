@@ -51,7 +51,7 @@ impl Quiet {
         assert!(came_back <= snoozed, "it comes back once");
         // It may be snoozed again before it came back.
         let is_about_it = |cause: &&Cause| matches!(cause, Cause::Snoozed { .. } | Cause::SnoozeEnded);
-        let last = record.trail.steps().map(|step| &step.cause).filter(is_about_it).last();
+        let last = record.trail.steps().map(|step| &step.cause).rfind(is_about_it);
         match (before, record.snoozed_until.get()) {
             (_, Some(until_ms)) => {
                 assert!(record.is_read && !record.is_resolved, "only what is read and open is snoozed");
@@ -61,7 +61,7 @@ impl Quiet {
                 assert!(until_ms <= wall_ms, "it came back too early");
             }
             (Some(_), None) => {
-                assert!(record.is_resolved || !record.is_read, "it is over, or unread: {record:?}")
+                assert!(record.is_resolved || !record.is_read, "it is over, or unread: {record:?}");
             }
             (None, None) => {}
         }

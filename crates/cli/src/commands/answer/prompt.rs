@@ -182,6 +182,11 @@ fn question_behind(message: &MessageId, journal: &mut Journal) -> Result<Option<
     Ok(id.map(|id| journal.question(&id)).transpose()?.flatten())
 }
 
+/// The failure of a script that only shows what is asked.
+pub(super) fn no_answer(id: &str) -> Failure {
+    Failure::usage("no answer given").hint(format!("ringer answer {id} ANSWER"))
+}
+
 fn nothing_open() -> Failure {
     Failure::new(Exit::Data, "nothing waits for an answer").hint("ringer")
 }

@@ -11,7 +11,7 @@ use ringer_relay::{AnswerOutput, Error, Purpose, RemoteRequest, TeamSetup, answe
 use ringer_term::sanitise_line;
 use serde_json::Value;
 
-use super::no_answer;
+use super::prompt::no_answer;
 use crate::commands::relay;
 use crate::confirm::{ask_for_line, can_ask};
 use crate::failure::{Exit, Failure, Outcome};
@@ -53,7 +53,7 @@ impl RemotePrompt {
             return Ok(());
         }
         if !can_ask() {
-            return Err(no_answer(&self.message));
+            return Err(no_answer(self.message.as_str()));
         }
         let question =
             format!("Answer for {} (allow, deny, a number or text; Enter to leave it): ", self.machine);
