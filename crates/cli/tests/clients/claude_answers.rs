@@ -49,7 +49,7 @@ fn a_permission_is_given_from_another_terminal_and_the_tool_runs() {
     let input = json!({ "command": command, "description": "make a file" });
     let _terminal = asked(&model, &environment, "default", "Bash", input);
 
-    let shown = environment.ringer(&["answer", "last"]);
+    let shown = environment.shown_prompt();
     assert!(shown.contains(&command) && shown.contains("make a file"), "{shown}");
     assert_eq!(environment.try_ringer(&["answer", "last", "yes"]).0, 64);
     assert!(!file.exists());
@@ -92,7 +92,7 @@ fn what_is_always_allowed_is_not_asked_for_again() {
     let file = environment.project().join("one");
     let input = json!({ "file_path": file, "content": "x" });
     let _terminal = asked(&model, &environment, "default", "Write", input);
-    let shown = environment.ringer(&["answer", "last"]);
+    let shown = environment.shown_prompt();
     assert!(shown.contains("the mode acceptEdits, in this session"), "{shown}");
     let (code, said) = environment.try_ringer(&["answer", "always"]);
     assert_eq!(code, 0, "{said}");
@@ -117,7 +117,7 @@ fn questions_of_the_client_are_answered_by_number_and_text() {
         { "question": "What colours?", "header": "Colour", "multiSelect": true, "options": [option("Red"), option("Blue")] },
     ] });
     let _terminal = asked(&model, &environment, "default", "AskUserQuestion", input);
-    let shown = environment.ringer(&["answer", "last"]);
+    let shown = environment.shown_prompt();
     assert!(shown.contains("2  Beta  (it is Beta)") && shown.contains("several: 1,2"), "{shown}");
     assert_eq!(environment.try_ringer(&["answer", "last", "2"]).0, 64, "two questions need two answers");
     let (code, said) = environment.try_ringer(&["answer", "last", "2", "red,blue"]);
@@ -136,7 +136,7 @@ fn a_plan_is_approved_from_another_terminal() {
     let environment = ClientEnvironment::for_claude(&model);
     let input = json!({ "plan": "# Plan\n1. write the file\n2. test it" });
     let _terminal = asked(&model, &environment, "plan", "ExitPlanMode", input);
-    let shown = environment.ringer(&["answer", "last"]);
+    let shown = environment.shown_prompt();
     assert!(shown.contains("approve the plan"), "{shown}");
     let (code, said) = environment.try_ringer(&["answer", "allow"]);
     assert_eq!(code, 0, "{said}");

@@ -92,7 +92,7 @@ fn a_command_is_allowed_or_refused_with_a_reason() {
     let session = ServedSession::open();
     let (allowed, refused) = (session.file("allowed"), session.file("refused"));
     session.ask("exec_command", making(&allowed));
-    let shown = session.environment.ringer(&["answer", "last"]);
+    let shown = session.environment.shown_prompt();
     assert!(shown.contains(&format!("touch {}", allowed.display())) && shown.contains("May I?"), "{shown}");
     session.answer(&["allow"]);
     session.model.request();
@@ -144,7 +144,7 @@ fn what_it_would_always_allow_is_shown_and_then_not_asked_again() {
     let session = ServedSession::open();
     let file = session.file("made");
     session.ask("exec_command", making(&file));
-    let shown = session.environment.ringer(&["answer", "last"]);
+    let shown = session.environment.shown_prompt();
     let always = format!("commands that start with: touch {}", file.display());
     assert!(shown.contains(&always), "{shown}");
     session.answer(&["always"]);
@@ -165,7 +165,7 @@ fn patching(change: &str) -> Value {
 fn changes_of_the_files_that_were_shown_are_not_asked_again() {
     let session = ServedSession::open();
     session.ask("exec_command", patching("*** Add File: new.txt\n+hello"));
-    let shown = session.environment.ringer(&["answer", "last"]);
+    let shown = session.environment.shown_prompt();
     assert!(shown.contains("changes of the same files, until this session ends: new.txt"), "{shown}");
     session.answer(&["always"]);
     session.model.request();
@@ -192,7 +192,7 @@ fn a_change_of_files_and_a_question_are_answered() {
     let session = ServedSession::open();
     let patch = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch";
     session.ask("exec_command", json!({ "cmd": format!("apply_patch <<'EOF'\n{patch}\nEOF\n") }));
-    let shown = session.environment.ringer(&["answer", "last"]);
+    let shown = session.environment.shown_prompt();
     assert!(shown.contains("+hello"), "{shown}");
     session.answer(&["allow"]);
     session.model.request();
@@ -203,7 +203,7 @@ fn a_change_of_files_and_a_question_are_answered() {
     let options = [option("Alpha"), option("Beta")];
     let asked = json!({ "id": "q1", "header": "Pick", "question": "Which one?", "options": options });
     session.ask("request_user_input", json!({ "questions": [asked] }));
-    let shown = session.environment.ringer(&["answer", "last"]);
+    let shown = session.environment.shown_prompt();
     assert!(shown.contains("2  Beta  (it is Beta)"), "{shown}");
     session.answer(&["2"]);
     let next = session.model.request();

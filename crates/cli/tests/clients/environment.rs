@@ -271,6 +271,14 @@ impl ClientEnvironment {
         run(self.directories.command(RINGER, arguments))
     }
 
+    /// What the agent asks, as `ringer answer` shows it.
+    #[track_caller]
+    pub(crate) fn shown_prompt(&self) -> String {
+        let (code, shown) = self.try_ringer(&["answer", "last"]);
+        assert_eq!(code, 64, "no answer was given: {shown}");
+        shown
+    }
+
     /// Runs Ringer as a person in another terminal would. Gives its exit code and what it printed, errors last.
     #[track_caller]
     pub(crate) fn try_ringer(&self, arguments: &[&str]) -> (i32, String) {

@@ -158,7 +158,7 @@ fn an_error_of_the_server_is_one_error_that_says_which() {
 #[track_caller]
 fn until_asked(environment: &ClientEnvironment) {
     until_within(DEADLINE, "a hook waits beside the dialog", || !environment.waiting_hooks().is_empty());
-    until_within(DEADLINE, "it can be answered", || environment.try_ringer(&["answer", "last"]).0 == 0);
+    until_within(DEADLINE, "it can be answered", || environment.try_ringer(&["answer", "last"]).0 == 64);
 }
 
 #[test]
@@ -169,7 +169,7 @@ fn a_permission_is_given_or_denied_from_another_terminal() {
     let (server, session) = begin(&environment, &model);
     model.answer(Answer::tool("bash", json!({ "command": "touch hello.txt", "description": "Touch" })));
     until_asked(&environment);
-    let shown = environment.ringer(&["answer", "last"]);
+    let shown = environment.shown_prompt();
     assert!(shown.contains("touch hello.txt") && shown.contains("bash: touch *"), "{shown}");
     let (code, said) = environment.try_ringer(&["answer", "allow"]);
     assert_eq!(code, 0, "{said}");
