@@ -162,7 +162,7 @@ fn until_listed(environment: &ClientEnvironment, id: &Value) -> Value {
 /// The client's pane of Ringer, as it is listed.
 #[track_caller]
 fn pane(environment: &ClientEnvironment) -> Option<Value> {
-    let listed = environment.ringer(&["surfaces", "--json"]);
+    let listed = environment.ringer(&["panes", "--json"]);
     let rows: Vec<Value> = serde_json::from_str(&listed).expect("JSON");
     rows.into_iter().find(|row| row["name"] == PANE_NAME)
 }
