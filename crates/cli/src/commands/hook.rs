@@ -70,7 +70,7 @@ fn handle(client: Client, arguments: &Args, home: &Home) -> Result<(), String> {
         clock: &monotonic,
         origin: &origin::message_origin,
         // The client started a shell that has become this process, so the parent is the client.
-        process: origin::parent(),
+        process: if client.calls_hooks_itself() { origin::parent() } else { None },
         manager: set("RINGER_MANAGER"),
         name: set("RINGER_AGENT"),
         variable: &set,

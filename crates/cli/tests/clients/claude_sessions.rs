@@ -8,6 +8,7 @@ use crate::scenarios::{SessionCommands, check_clear, check_fork, check_resume};
 const COMMANDS: SessionCommands = SessionCommands {
     client: "claude",
     first: &["hello"],
+    between_turns: None,
     clear: "/clear",
     cleared: "SessionEnd",
     calls_hooks_at_once: true,

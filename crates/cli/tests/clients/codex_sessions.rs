@@ -10,6 +10,7 @@ use crate::scenarios::{SessionCommands, check_clear, check_fork, check_resume};
 const COMMANDS: SessionCommands = SessionCommands {
     client: "codex",
     first: &["--no-daemon", "--dangerously-bypass-hook-trust", "hello"],
+    between_turns: None,
     clear: "/new",
     cleared: "OpenAI",
     calls_hooks_at_once: false,

@@ -5,7 +5,7 @@ use test_support::{Answer, Model};
 
 use crate::chat_completions::ChatCompletions;
 use crate::environment::{ClientEnvironment, SENDER};
-use crate::scenarios::{BLOCK, TEXT, check_after_tool, check_after_worker, notifying};
+use crate::scenarios::{BLOCK, TEXT, check_after_tool, notifying};
 use crate::session::Session;
 
 /// A session that has asked the model for its first step, and the agent in it.
@@ -32,7 +32,7 @@ fn a_notification_during_a_tool_call_is_in_the_next_request_and_the_end_is_one_c
     let (session, agent) = begin(&environment, &model);
     let command = notifying(&agent);
     model.answer(Answer::tool("bash", json!({ "command": command, "description": "Notify" })));
-    check_after_worker(&environment, &model, session, BLOCK);
+    check_after_tool(&environment, &model, session, BLOCK);
     check_complete(&environment, "all done");
 }
 

@@ -10,6 +10,9 @@ use crate::terminal::Terminal;
 /// The last line of a permission dialog.
 const DIALOG: &str = "No, and tell Copilot";
 
+/// What is shown while no turn runs. A command that is typed before is queued, and stays in the queue.
+pub(crate) const BETWEEN_TURNS: &str = "next tab";
+
 /// A session whose first prompt has reached the model.
 fn begin(environment: &ClientEnvironment, model: &Model) -> Terminal {
     let terminal = environment.start_in_terminal("copilot", &["-i", "rename the parser"]);
@@ -158,8 +161,10 @@ fn the_agent_ends_with_its_session_or_its_process() {
     let model = Model::new(&ChatCompletions);
     let environment = ClientEnvironment::for_copilot(&model);
     let mut terminal = begin(&environment, &model);
+    terminal.forget_drawn();
     model.answer(Answer::Text("all done"));
     environment.notified("complete");
+    terminal.until_drawn(BETWEEN_TURNS);
     terminal.press("/exit");
     terminal.until_drawn("/exit");
     terminal.press_until("\r", "it ends", Terminal::has_ended);

@@ -1,27 +1,22 @@
-//! Copilot CLI's sessions: one that is cleared or resumed.
+//! A session of Copilot CLI that is resumed.
 
 use test_support::Model;
 
 use crate::chat_completions::ChatCompletions;
+use crate::copilot_in_terminal::BETWEEN_TURNS;
 use crate::environment::ClientEnvironment;
-use crate::scenarios::{SessionCommands, check_clear, check_resume};
+use crate::scenarios::{SessionCommands, check_resume};
 
 const COMMANDS: SessionCommands = SessionCommands {
     client: "copilot",
     first: &["-i", "hello"],
+    between_turns: Some(BETWEEN_TURNS),
     clear: "/clear",
     cleared: "fresh session",
     calls_hooks_at_once: false,
     resume: &["--session-id"],
     fork: &[],
 };
-
-#[test]
-#[ignore = "needs real clients: cargo xtask test --clients"]
-fn a_cleared_session_ends_and_another_begins_in_its_place() {
-    let model = Model::new(&ChatCompletions);
-    check_clear(&ClientEnvironment::for_copilot(&model), &model, &COMMANDS);
-}
 
 #[test]
 #[ignore = "needs real clients: cargo xtask test --clients"]

@@ -13,6 +13,8 @@ pub(crate) struct SessionCommands {
     pub(crate) client: &'static str,
     /// The arguments that start one with the prompt `hello`.
     pub(crate) first: &'static [&'static str],
+    /// A text that the client shows between turns, if it queues a command that is typed before.
+    pub(crate) between_turns: Option<&'static str>,
     /// What a person types.
     pub(crate) clear: &'static str,
     /// A text that the client shows then.
@@ -38,8 +40,12 @@ impl SessionCommands {
     fn start(&self, environment: &ClientEnvironment, model: &Model) -> (Terminal, Listed) {
         let terminal = environment.start_in_terminal(self.client, self.first);
         assert_eq!(model.request().count_new("hello"), 1);
+        terminal.forget_drawn();
         model.answer(Answer::Text("good morning"));
         environment.notified("complete");
+        if let Some(text) = self.between_turns {
+            terminal.until_drawn(text);
+        }
         let agents = agents(environment);
         assert_eq!(agents.len(), 1, "{agents:?}");
         (terminal, agents[0].clone())
