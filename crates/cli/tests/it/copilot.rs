@@ -102,6 +102,5 @@ fn a_turn_takes_a_message_with_a_tool_and_is_held_back_once() {
 }
 
 fn block(text: &str) -> String {
-    // The test itself is the process of the session, so the sender is its worker.
-    format!("<notification source=\"agent:copilot-0e4f7c12/w1\">\n{text}\n</notification>")
+    format!("<notification source=\"agent:w1\">\n{text}\n</notification>")
 }
