@@ -106,10 +106,9 @@ impl Client {
         !matches!(self.adapter().push, PushMethod::Refused(_))
     }
 
-    /// Returns true if the parent of a hook is the process of the session. Of Copilot CLI 1.0.102 it is not known which process that
-    /// is: now and then the recorded one ended at once, which looked like the end of the agent.
+    /// Returns true if the parent process of a hook is the session's.
     pub fn calls_hooks_itself(self) -> bool {
-        self != Self::Copilot
+        self.adapter().calls_hooks_itself
     }
 
     /// Returns true if its sessions go on when their windows close.

@@ -15,6 +15,10 @@ use super::settings::ClientSettings;
 
 /// One client: its properties, and the functions that read and answer its hooks.
 #[derive(Debug)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact about one client, independent of the others"
+)]
 pub(crate) struct Adapter {
     /// The name in commands and settings.
     pub(super) name: &'static str,
@@ -31,6 +35,8 @@ pub(crate) struct Adapter {
     pub(crate) leaves_sessions_silently: bool,
     /// Its sessions go on in a server when their windows close.
     pub(super) outlives_window: bool,
+    /// The parent process of a hook is the session's. Its end is then the end of the agent.
+    pub(super) calls_hooks_itself: bool,
     /// Reads a hook's input. An unknown event gives an empty report.
     pub(super) read: fn(event: &str, input: &HookInput) -> HookReport,
     /// The text for the hook's standard output; `None` if nothing is to be written.

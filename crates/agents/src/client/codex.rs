@@ -39,6 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     leaves_sessions_silently: true,
     outlives_window: true,
+    calls_hooks_itself: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     // `sessions/2026/11/16/rollout-2026-11-16T07-34-19-SESSION.jsonl`

@@ -32,6 +32,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: true,
     leaves_sessions_silently: false,
     outlives_window: false,
+    calls_hooks_itself: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     // `tmp/PROJECT/chats/session-2026-11-16T07-34-3e9bdf87.jsonl`: the name ends with the first part of the session's id.

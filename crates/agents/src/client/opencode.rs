@@ -39,6 +39,7 @@ pub(super) const ADAPTER: Adapter = Adapter {
     session_id_begins_randomly: false,
     leaves_sessions_silently: false,
     outlives_window: false,
+    calls_hooks_itself: true,
     read,
     answer: |event, reply| to_json(&answer(event, reply)),
     sessions: None,

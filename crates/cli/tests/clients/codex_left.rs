@@ -98,7 +98,7 @@ fn a_session_that_is_left_for_a_new_one_ends_without_a_prompt() {
     session.terminal.press_until_drawn("\r", "OpenAI");
     session.environment.until_state("exited");
     assert_eq!(session.environment.states(), ["exited"]);
-    // It may have been idle for so long that this was told.
+    // After a minute without a prompt, Ringer also reports that it is idle.
     let mut kinds = session.environment.kinds();
     kinds.retain(|kind| kind != "waiting");
     assert_eq!(kinds, ["complete"]);

@@ -21,7 +21,7 @@ fn begin(environment: &ClientEnvironment, model: &Model) -> Terminal {
     terminal
 }
 
-/// Gives the client a prompt, and waits until the model has it.
+/// Types a prompt, and waits until the model receives it.
 #[track_caller]
 fn prompt(terminal: &mut Terminal, model: &Model, text: &str) {
     terminal.press(text);

@@ -1,4 +1,4 @@
-//! The order of the person's commands: those of one place run one after the other, as their notifications came.
+//! Runs the commands of one place one after the other, in the order of their notifications.
 
 use std::collections::HashMap;
 
@@ -8,14 +8,14 @@ use tokio::sync::oneshot;
 /// The places that are remembered before those with nothing running are removed.
 const MAX_REMEMBERED: usize = 256;
 
-/// Gives out turns.
+/// The queue of each place.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     /// Closed when the last turn of the place ends.
     last: HashMap<Place, oneshot::Receiver<()>>,
 }
 
-/// A turn, which ends when it is dropped.
+/// A place in the queue, which is free for the next when this is dropped.
 #[derive(Debug)]
 pub(super) struct Turn {
     before: Option<oneshot::Receiver<()>>,

@@ -142,6 +142,7 @@ fn what_the_list_shows_names_who_asks() {
     environment.notify(&["--from", "web", "one"]);
     environment.notify(&["--from", "web", "two"]);
     environment.notify(&["--from", "infra", "three"]);
+    assert_eq!(environment.bodies(&["--search", "WEB tw"]), ["two"]);
     assert!(environment.run(&["why", "web"]).contains("two"));
     assert!(environment.run(&["snooze", "infra", "20m"]).contains("three"));
     assert_eq!(environment.run(&["read", "web"]), "2 read\n");

@@ -158,5 +158,7 @@ fn a_mute_without_a_hub_holds_when_the_next_one_starts_and_wrong_ones_are_refuse
     environment.fails(&["mute", "--off", "ci", "1h"], 64);
     let complaint = environment.fails(&["dnd", "--allow", "shouting"], 64);
     assert!(complaint.contains("permission"), "the known kinds: {complaint}");
+    environment.run(&["mute", "other", "2h"]);
+    assert!(environment.run(&["unmute", "other"]).starts_with("muted: ci ("));
     assert_eq!(environment.run(&["mute", "--off"]), "Nothing is muted.\n");
 }
